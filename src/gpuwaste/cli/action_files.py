@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gpuwaste.core.registry import ModuleRegistry
 
 if TYPE_CHECKING:
-    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - the way to tell them apart
+    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - the way to distinguish them
 else:
     _SubParsers = argparse._SubParsersAction  # noqa: SLF001 - same
 
@@ -17,7 +17,7 @@ def add_actions(
 ) -> None:
     """Add an action for each file of a package: a module with HELP, arguments(parser) and run(options) -> exit code.
 
-    The command itself still runs where no action is named; `chosen_action` says which one was.
+    The command itself still runs where no action is named; `chosen_action` is the name of the chosen one.
     """
     more = {} if kind is None else {"action": kind}
     actions = parser.add_subparsers(dest="action", metavar=metavar, required=False, **more)
@@ -30,13 +30,13 @@ def add_actions(
 
 
 def add_actions_or_file(parser: argparse.ArgumentParser, package: ModuleType) -> None:
-    """Add the actions of a package, or files in their place: other words are `files`, and the command itself runs."""
+    """Add the actions of a package, or files instead: other words are `files`, and the command itself runs."""
     parser.set_defaults(files=())
     add_actions(parser, package, _ActionOrFile, "FILE|ACTION")
 
 
 class _AnyWord(dict[str, Any]):
-    """Names of actions that refuse no other word: it is a file."""
+    """Names of actions, without an error for another word: it is a file."""
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str)
@@ -48,7 +48,7 @@ class _ActionOrFile(_SubParsers):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
     ) -> None:
-        """Take the word, and what follows it."""
+        """Handle the word, and those that follow."""
         from gpuwaste.cli.words import path_word
 
         word, *rest = values

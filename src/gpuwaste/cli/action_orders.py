@@ -1,4 +1,4 @@
-"""What `gpuwaste actions` asks of the hub, and the stop that works without it."""
+"""The orders of `gpuwaste actions` to the hub, and the stop that works without it."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ def show(config: Config, action: str, *, as_json: bool) -> int:
 
 
 def decide(config: Config, action: str, decision: str) -> int:
-    """Approve or refuse an action. Raises as the hub's client does."""
+    """Approve or reject an action. Raises as the hub's client does."""
     found = hub_client(config).post(f"/v1/actions/{_checked(action)}/{decision}", {})
     entry = typed(found, ActionDocument, printed=True).action
     sys.stdout.write(f"{entry.id[:12]} {entry.kind} of {entry.subject}: {entry.status}\n")
@@ -33,9 +33,9 @@ def decide(config: Config, action: str, decision: str) -> int:
 
 
 def stop(config: Config, *, stop: bool) -> int:
-    """Stop all actions or lift that, at the hub and by the actor's file; one of both is enough to stop.
+    """Stop all actions or lift the stop, at the hub and by the actor's file; one of the two is enough to stop.
 
-    Raises GpuwasteError where a stop reached neither, or a lift not both.
+    Raises GpuwasteError where a stop reached neither of them, or a lift not both.
     """
     done, failed = [], []
     for where, change in (("hub", _stop_hub), ("this host", _stop_file)):

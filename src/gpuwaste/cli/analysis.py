@@ -40,7 +40,7 @@ def found(options: argparse.Namespace, config: Config) -> "Iterator[tuple[str, F
 
 
 def periods(options: argparse.Namespace, *, offline: bool) -> tuple[ViewPeriod | None, ViewPeriod]:
-    """Return what is compared, None for nothing, and what is viewed. Raises UsageError."""
+    """Return the period to compare with, None for none, and the period of the views. Raises UsageError."""
     clusters = tuple(filter(None, options.clusters.split(",")))
     start = options.starttime or (None if offline else _DAYS)
     first = None if start is None else parse_time(start)
@@ -129,7 +129,7 @@ def printed(document: "Found", options: argparse.Namespace) -> str:
 
 
 def as_json(documents: "Sequence[tuple[str, Found]]") -> str:
-    """Return the documents as one JSON object by view; one alone is itself."""
+    """Return the documents as one JSON object by view; a single one as itself."""
     from msgspec import to_builtins
 
     from gpuwaste.show.machine_formats import to_json

@@ -1,6 +1,7 @@
-"""What `--as-job` does: the command itself as a job of the site's Slurm, by sbatch, with the words that it was given.
+"""What `--as-job` does: it submits the command itself as a job of the site's Slurm, by sbatch, with the same arguments.
 
-What the command reads and writes, its log included, has to be shared with the nodes, and the nodes need gpuwaste.
+The files that the command reads and writes, its log included, have to be on disk shared with the nodes, and the nodes
+need gpuwaste.
 """
 
 import argparse
@@ -34,13 +35,13 @@ def submit_and_tell(options: argparse.Namespace, config: Config, what: str, logs
 
 
 def sbatch_words(options: argparse.Namespace, what: str, logs: Path, words: Sequence[str]) -> list[str]:
-    """Return what sbatch is told: the same words without those that are about the job itself."""
+    """Return the words for sbatch: the same ones without those about the job itself."""
     argv = [
         *(f"--job-name=gpuwaste-{what}", f"--output={_pattern(logs)}/{what}-%j.log"),
         *("--nodes=1", "--ntasks=1", f"--cpus-per-task={max(1, options.threads)}", f"--time={options.time}"),
         "--nice=1000",
     ]
-    # A document for programs stands alone in its file.
+    # A document for programs is the only content of its file.
     argv += [f"--error={_pattern(logs)}/{what}-%j.err"] if options.json else []
     argv += [f"--partition={options.partition}"] if options.partition else []
     argv += [f"--account={options.accounts}"] if options.accounts else []
@@ -49,7 +50,7 @@ def sbatch_words(options: argparse.Namespace, what: str, logs: Path, words: Sequ
 
 
 def without_own(words: Sequence[str]) -> list[str]:
-    """Return the words of the command line without --as-job and the options that only it has."""
+    """Return the words of the command line without --as-job and the options that belong to it."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -64,5 +65,5 @@ def without_own(words: Sequence[str]) -> list[str]:
 
 
 def _pattern(path: Path) -> str:
-    """Return a path for --output: in it, % begins a pattern of sbatch's."""
+    """Return a path for --output, where % begins one of sbatch's patterns."""
     return str(path).replace("%", "%%")

@@ -1,4 +1,4 @@
-"""What `gpuwaste predict` asks, and of whom: a script as sbatch reads it, a job, JSON; the hub or a bundle here."""
+"""The queries of `gpuwaste predict` (a script as sbatch reads it, a job, JSON), for the hub or a local bundle."""
 
 import json
 import os
@@ -27,8 +27,8 @@ from gpuwaste.slurm.submit.sbatch import MAX_SCRIPT_B, read_submission
 from gpuwaste.slurm.submit.sbatch_components import CommandLine, read_argv
 from gpuwaste.slurm.submit.sbatch_options import COMMAND_LINE, Given
 
-DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
-_SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features look at its beginning
+DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than a late one
+_SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features use its beginning
 _NO_OPTIONS: Final[Mapping[str, Given]] = {}
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
 _NO_HISTORY: Final = (
@@ -38,7 +38,7 @@ _NO_HISTORY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PredictQuery:
-    """Requests with the options they came from, or a job that the hub knows."""
+    """Requests with the options that set them, or a job that the hub knows."""
 
     requests: tuple[JobRequest, ...] = ()
     options: tuple[Mapping[str, Given], ...] = ()
@@ -63,7 +63,7 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> PredictQ
 
 
 def of_text(config: Config, script: str, options: Sequence[str]) -> PredictQuery:
-    """Read a batch script that somebody gave as text, with options of sbatch. Raises UsageError."""
+    """Read a batch script that is given as text, with options of sbatch. Raises UsageError."""
     line = read_argv([*options, "-"])
     if tuple(line.rest) != ("-",):
         raise UsageError("predict: options: expected options of sbatch only, the script is given as text")
@@ -84,7 +84,7 @@ def _of_submission(config: Config, data: bytes, line: CommandLine, file: str) ->
 
 
 def of_job(config: Config, printed_id: str, *, here: bool) -> PredictQuery:
-    """Return a job's request from slurmrestd or pyslurm where one is configured, or where a bundle is used here."""
+    """Return a job's request from slurmrestd or pyslurm where one is configured, or where a local bundle is used."""
     if client_name(config) == COMMANDS and not here:
         return PredictQuery(job=printed_id)
     number, _, offset = printed_id.partition("+")
@@ -106,7 +106,7 @@ def answer(config: Config, asked: PredictQuery, model: Path | None, history: Pat
 
 
 def predictions_of(config: Config, asked: PredictQuery) -> list[PredictDocument]:
-    """Return the hub's predictions, in the words of sbatch. Raises NoDataError, AuthError, WireError, ParseError."""
+    """Return the hub's predictions, in sbatch's terms. Raises NoDataError, AuthError, WireError, ParseError."""
     hub = hub_client(config)
     try:
         found = hub.predict_job(asked.job) if asked.job else hub.predict([sent(request) for request in asked.requests])
@@ -130,14 +130,14 @@ def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[Predic
 
 
 def sent(request: JobRequest) -> dict[str, Any]:
-    """Return a request as it is sent to the hub: without what is not said, of the script its beginning."""
+    """Return a request as it is sent to the hub: without unset fields, with the beginning of the script."""
     script = request.script
     fields = asdict(replace(request, script=None if script is None else script[:_SENT_SCRIPT]))
     return {name: value for name, value in fields.items() if value not in {None, ""}}  # an older hub knows fewer
 
 
 def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[JobRequest, ...], tuple[str, ...]]:
-    """Fill in the partition's defaults where something is not said and Slurm can be asked."""
+    """Fill in the partition's defaults where something is not set and Slurm answers."""
     if all(request.partition and request.time_limit_s is not None for request in requests):
         return tuple(requests), ()
     try:
@@ -149,7 +149,7 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
 
 
 def _placed(change: RequestChange, options: Mapping[str, Given]) -> RequestChange:
-    """Say where the option stands now; one of the command line has no #SBATCH before it."""
+    """Add the option's current place to a change; an option of the command line has no #SBATCH before it."""
     found = _OPTION.match(change.option)
     given = options.get(found[1] or "gpus") if found else None
     if given is None:

@@ -1,4 +1,4 @@
-"""One line of the doctor, and what its checks look at."""
+"""One line of the doctor, and what its checks read."""
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from gpuwaste.slurm.clients.client import SlurmClient
 
 
 class Status(StrEnum):
-    """How a check came out."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class Role(StrEnum):
-    """What a host is to gpuwaste; it may be several things."""
+    """The role of a host in gpuwaste; it may have several."""
 
     AGENT = "agent"
     HUB = "hub"
@@ -39,7 +39,7 @@ EVERYWHERE = frozenset(Role)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the doctor: what was looked at, what was found, and how to mend it."""
+    """One line of the doctor: what was checked, what was found, and how to fix it."""
 
     name: str
     status: Status
@@ -62,7 +62,7 @@ class DoctorDocument:
 
 
 class AskHub(Protocol):
-    """Asks the hub for a document."""
+    """Fetches a document from the hub."""
 
     def __call__(self, config: Config, path: str) -> object:
         """Return the document at `path`."""
@@ -70,13 +70,13 @@ class AskHub(Protocol):
 
 
 def no_agent(_config: Config) -> dict[str, Any]:
-    """Stand in for an agent of which nothing is known."""
+    """Return the status of an agent of which nothing is known."""
     return {}
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the checks look at: the configuration, Slurm, the hub, the agent, and as whom."""
+    """What the checks read: the configuration, Slurm, the hub, the agent, and the user who runs them."""
 
     config: Config
     config_path: Path
@@ -88,7 +88,7 @@ class Surroundings:
     clock: Clock = field(default_factory=SystemClock)
 
     def hub_health(self) -> HealthAnswer:
-        """Return how the hub fares. Raises GpuwasteError."""
+        """Return the hub's health. Raises GpuwasteError."""
         return convert(self.ask_hub(self.config, "/v1/health"), HealthAnswer, "the hub's health")
 
     @property
@@ -109,7 +109,7 @@ class Surroundings:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether a path is there as far as the caller can see; what is hidden from them counts as absent."""
+    """Return whether a path exists as far as the caller can see; what they may not see counts as absent."""
     try:
         path.stat()
     except OSError:

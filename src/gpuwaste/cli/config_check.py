@@ -1,6 +1,6 @@
-"""`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do.
+"""`gpuwaste config check`: errors that the typed reading of the file cannot see, one line each, with what to do.
 
-Here are the values, which are wrong on every host; config_host.py has what depends on the host and its services.
+This file checks values that are wrong on every host; config_host.py checks what depends on the host and its services.
 """
 
 import re
@@ -27,7 +27,7 @@ def problems(path: Path, config: Config, roles: Collection[Role] = (), faults: I
     """Return what is wrong with a configuration that can be read; `path` is the file, which may be absent.
 
     `roles` are those of this host: its services' files, users and addresses are tried as well. A key of `faults`, those
-    of the typed reading, has its default here and is not named again.
+    of the typed reading, has its default here and is not reported again.
     """
     said = {key[0] for fault in faults if (key := _KEY.search(str(fault)))}
     found = [problem for check in CHECKS for problem in check(path, config)]
@@ -37,18 +37,18 @@ def problems(path: Path, config: Config, roles: Collection[Role] = (), faults: I
 
 
 def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:
-    """Return a problem's line with the file, and its line, whose value it is about; `path` where no file sets it."""
+    """Return a problem's line with the file and the line that set its value; `path` where no file sets it."""
     if found := _KEY.match(problem):
         return f"{place_of(layers, *found.groups()) or path}: {problem}"
     return problem if problem.startswith(f"{path.parent}/") else f"{path}: {problem}"
 
 
 def plugin_lines(path: Path, config: Config) -> Iterator[str]:
-    """Compare what the submit plugins' line reader takes with what the file says."""
+    """Compare what the submit plugins' line reader reads with the values of the file."""
     try:
         reading = read_as_plugin(path)
     except (OSError, ConfigError):
-        return  # absent: the defaults; what cannot be read was said when the configuration was loaded
+        return  # absent: the defaults; unreadable files were reported when the configuration was loaded
     for file, number, key, why in reading.odd:
         where = f"line {number}" if file == path else f"{file} line {number}"
         yield f"{where}: {f'[plugin] {key}: ' if key else ''}{why}: the submit plugins use the default"
@@ -65,7 +65,7 @@ def plugin_lines(path: Path, config: Config) -> Iterator[str]:
 
 
 def listening(_: Path, config: Config) -> Iterator[str]:
-    """Look at the addresses, and for two services at one port."""
+    """Check the addresses, and look for two services at one port."""
     from gpuwaste.net.addresses import ListenAddress, parse_listen
 
     taken: dict[int, tuple[str, ListenAddress]] = {}
@@ -89,7 +89,7 @@ def listening(_: Path, config: Config) -> Iterator[str]:
 
 
 def certificates(_: Path, config: Config) -> Iterator[str]:
-    """Look for half a pair, and for a certificate without the port that shows it."""
+    """Look for half a pair, and for a certificate without the port that uses it."""
     for section in _SERVED:
         own = getattr(config, section)
         for have, lack in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
@@ -100,13 +100,13 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
     try:
         clear = any(endpoint.clear for endpoint in parse_endpoints(config.common.hub_url))
     except ConfigError:
-        return  # said where the programs' starts are checked
+        return  # reported where the daemons' starts are checked
     if config.common.token_file and clear:
         yield "[common] token_file with http://: the token would be sent in clear text: set https:// in hub_url"
 
 
 def paths(_: Path, config: Config) -> Iterator[str]:
-    """Look for paths that depend on where a daemon was started."""
+    """Look for paths that depend on the directory in which a daemon was started."""
     for section, key, kind, _default, _text in describe_config():
         value = getattr(getattr(config, section), key)
         if kind == "str" and value and key.endswith(_PATHS) and not value.startswith(("/", CREDENTIALS)):
@@ -166,7 +166,7 @@ def _prices(config: Config) -> None:
 
 
 def thresholds(_: Path, config: Config) -> Iterator[str]:
-    """Look for values that are possible alone and not together."""
+    """Look for values that are valid on their own and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
     pairs = (
         (hub.low_below_pct > hub.high_above_pct, "[hub] low_below_pct lies above high_above_pct: exchange them"),
@@ -195,12 +195,12 @@ def readable(path: Path, _: Config) -> Iterator[str]:
     try:
         files = config_files(path)
     except ConfigError:
-        return  # said when the configuration was loaded
+        return  # reported when the configuration was loaded
     for file in files:
         try:
             mode = file.stat().st_mode
         except OSError:
-            continue  # absent, or said when it was read
+            continue  # absent, or reported when it was read
         if not mode & stat.S_IROTH:
             yield f"{file}: mode {stat.S_IMODE(mode):o}: other users and daemons cannot read it: chmod 644 {file}"
 
@@ -227,7 +227,7 @@ def _munge_socket(config: Config) -> None:
 def _slurm_client(config: Config) -> None:
     from gpuwaste.slurm.clients.client_choice import PYSLURM, client_name, slurm_client
 
-    if client_name(config) != PYSLURM:  # whether pyslurm can be used here is for the doctor
+    if client_name(config) != PYSLURM:  # the doctor checks whether pyslurm can be used here
         slurm_client(config)
 
 

@@ -1,7 +1,7 @@
-"""`gpuwaste config check`, second part: what a service of this host would end with at its start, without starting one.
+"""`gpuwaste config check`, second part: errors that would end a service of this host at its start, without starting it.
 
 The daemons' own code is tried where their package is installed; then the files, directories, sockets and addresses that
-they use are looked at.
+they use are checked.
 """
 
 import grp
@@ -48,13 +48,13 @@ _DIRECTORIES: Final = (
 
 
 def refusals(config: Config, roles: Collection[Role]) -> Iterator[str]:
-    """Yield the line of each start that would fail on a host of these roles, and of each place that cannot be used."""
+    """Yield the line of each start that would fail on a host of these roles, and of each path that cannot be used."""
     yield from tried((attempt for role, own in _STARTS.items() if role in roles for attempt in own), config)
     yield from _places(config, roles)
 
 
 def tried(attempts: Iterable[Attempt], config: Config) -> Iterator[str]:
-    """Yield the line of each attempt that fails; one whose package is not installed here does not."""
+    """Yield the line of each attempt that fails; without those whose package is not installed here."""
     for attempt in attempts:
         try:
             attempt(config)
@@ -111,7 +111,7 @@ def _pages(config: Config) -> None:
 
 
 def _own_client(config: Config) -> None:
-    """Try what the commands need of files; munge has a line of the doctor."""
+    """Try the files that the commands need; the doctor checks munge."""
     from gpuwaste.net.hub_client import HubClient
     from gpuwaste.net.tokens import TokenIssuer
 
@@ -141,7 +141,7 @@ _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
 
 
 def _places(config: Config, roles: Collection[Role]) -> Iterator[str]:
-    """Yield a line for each place that a service on a host of these roles could not use."""
+    """Yield a line for each path that a service on a host of these roles could not use."""
     for role, section, key in _FILES:
         path = getattr(getattr(config, section), key)
         if path and role in roles:
@@ -161,19 +161,19 @@ def _places(config: Config, roles: Collection[Role]) -> Iterator[str]:
 
 
 def _user_of(role: Role, config: Config) -> str:
-    """Return the user that the others of the site believe a service to be."""
+    """Return the user as which other hosts of the site expect a service."""
     named = {Role.AGENT: config.hub.agent_user, Role.HUB: config.agent.hub_user}
     return named.get(role, config.plugin.advisor_user)
 
 
 def _hidden(cause: BaseException | None, config: Config) -> bool:
-    """Tell whether a file is closed to the caller alone: an ordinary user is no measure of what a service may read."""
+    """Return whether a file is closed only to the caller: an ordinary user cannot test what a service may read."""
     services = {config.hub.agent_user, config.agent.hub_user, config.plugin.advisor_user}
     return isinstance(cause, PermissionError) and bool(os.geteuid()) and user_name(os.geteuid()) not in services
 
 
 def _file(key: str, path: Path, user: str, config: Config) -> Iterator[str]:
-    """Look whether the service's user may read a file, by owner and mode; access lists are not looked at."""
+    """Check whether the service's user may read a file, by owner and mode; access lists are not checked."""
     try:
         found = path.stat()
         known = pwd.getpwnam(user)
@@ -190,7 +190,7 @@ def _file(key: str, path: Path, user: str, config: Config) -> Iterator[str]:
 
 
 def _directory(key: str, path: Path, user: str, config: Config) -> Iterator[str]:
-    """Look at a directory that is there: nobody else may change it, and the service's user may write to it."""
+    """Check an existing directory: nobody else may change it, and the service's user may write to it."""
     try:
         known = pwd.getpwnam(user)
         if words := open_to_others(path, known.pw_uid, known.pw_gid):
@@ -216,7 +216,7 @@ def _groups(names: Collection[str]) -> Iterator[str]:
 
 
 def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:
-    """Look at the place of a Unix socket."""
+    """Check the path of a Unix socket."""
     try:
         require_room(f"[{section}] socket", text)
     except ConfigError as error:
@@ -241,7 +241,7 @@ def _address(section: str, listen: str) -> Iterator[str]:
     try:
         address = parse_listen(listen, section)
     except ConfigError:
-        return  # empty, or another line says what it lacks
+        return  # empty, or another line reports what it lacks
     try:
         with socket.socket(address.family, socket.SOCK_STREAM) as sock:
             sock.bind((address.host, 0))
@@ -251,5 +251,5 @@ def _address(section: str, listen: str) -> Iterator[str]:
 
 
 def _placed(words: str) -> str:
-    """Return an error with its section in front, where it names a key of [common] alone."""
+    """Return an error with its section in front, where it names only a key of [common]."""
     return f"[common] {words}" if words.startswith(("hub_url", "hub_ca", "slurmrestd_url")) else words

@@ -39,7 +39,7 @@ _MOST_LINES: Final = 200
 
 
 def roles_here(config: Config, unit_dirs: Sequence[Path] = _UNIT_DIRS) -> frozenset[Role]:
-    """Return what this host is: what is installed as a service, or has left its state or socket; else a login host."""
+    """Return this host's roles: services that are installed, or have left their state or socket; else a login host."""
     traces = {
         Role.AGENT: (Path(config.agent.state_dir) / "agent.pid", Path(config.common.run_dir) / "agent.sock"),
         Role.HUB: (Path(config.hub.state_dir) / "hub.duckdb",),
@@ -61,8 +61,8 @@ def modules() -> list[Any]:
 def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S, used_s: float = 0.0) -> Iterator[Check]:
     """Run the checks of this host's roles all at once, and yield their lines in order.
 
-    A check that meets an error, or has not finished by the deadline, is a failed line; no check holds the others up.
-    `used_s` is what the command has taken of its time before: loading it takes seconds on a slow host.
+    A check that meets an error, or has not finished by the deadline, is a failed line; no check delays the others.
+    `used_s` is the time that the command has already used: loading it takes seconds on a slow host.
     """
     until_us = around.clock.mono_us() + int((deadline_s - used_s) * 1e6)
     jobs = [_Job(module, around) for module in modules() if module.ROLES & around.roles]
@@ -71,7 +71,7 @@ def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S, used_s: flo
 
 
 def within(make: Callable[[], _T], limit_s: float) -> _T:
-    """Return what a call gives within the command's time: a directory service may never answer.
+    """Return the result of a call within the command's deadline: a directory service may never answer.
 
     Raises GpuwasteError, and what the call raises.
     """
@@ -98,7 +98,7 @@ def within(make: Callable[[], _T], limit_s: float) -> _T:
 
 
 class _Job:
-    """One check on a thread of its own, which is left behind where it does not end."""
+    """One check on a thread of its own, which is abandoned where it does not end."""
 
     def __init__(self, module: ModuleType, around: Surroundings) -> None:
         self._module = module
@@ -108,7 +108,7 @@ class _Job:
         self._thread.start()
 
     def lines(self, wait_s: float, deadline_s: float) -> list[Check]:
-        """Return what was found within `wait_s`."""
+        """Return the lines found within `wait_s`."""
         self._thread.join(wait_s)
         found = list(self._found)
         if self._thread.is_alive():
@@ -129,7 +129,7 @@ class _Job:
 
 
 def left_behind() -> bool:
-    """Tell whether a check still runs that was not done by the deadline."""
+    """Return whether a check still runs that was not done by the deadline."""
     return any(thread.name.startswith(_THREAD) for thread in threading.enumerate())
 
 
@@ -183,7 +183,7 @@ def host_checks(roles: Collection[Role], deadline_s: float = _INSTALL_DEADLINE_S
 
 
 def _lines_of(script: subprocess.Popen[bytes], deadline_s: float) -> Iterator[Check]:
-    """Yield what the script prints until its end; a fail in the place of what it did not reach."""
+    """Yield what the script prints until its end; a fail instead of the lines that it did not reach."""
     late = False
     try:
         output, _ = script.communicate(timeout=deadline_s)

@@ -68,7 +68,7 @@ def choices_document(
 
 @dataclass(slots=True)
 class _Compared:
-    """The rows so far, of the requests that the options name, and what the programs' files say."""
+    """The rows so far, of the requests that the options name, and the content of the programs' files."""
 
     options: argparse.Namespace
     wanted: list[GpuType]
@@ -89,7 +89,7 @@ class _Compared:
         self._bounded((len(self.batches) or 1) * len(self.gpus) * len(self.wanted))
 
     def add(self, file: str, program: Program) -> bool:
-        """Add a program's rows; False where its batch size was not asked for. Raises UsageError for too many rows."""
+        """Add a program's rows; False where its batch size was not requested. Raises UsageError for too many rows."""
         self.known.append((file, program.batch))
         if self.batches and program.batch not in self.batches:
             return False
@@ -118,7 +118,7 @@ class _Compared:
         return True
 
     def sorted_rows(self) -> list[EstimateChoice]:
-        """Return the rows by type in the order asked for, whole GPUs first."""
+        """Return the rows by type in the requested order, full GPUs before parts."""
         order = {each.name: place for place, each in enumerate(self.wanted)}
         return sorted(
             self.rows,
@@ -126,7 +126,7 @@ class _Compared:
         )
 
     def check(self) -> None:
-        """Raise UsageError where no file holds a batch size asked for, or runs cannot be compared."""
+        """Raise UsageError where no file has a requested batch size, or runs cannot be compared."""
         there = [batch for _, batch in self.known if batch is not None]
         unnamed = [file for file, batch in self.known if batch is None]
         missing = [batch for batch in self.batches if batch not in there]
@@ -162,7 +162,7 @@ class _Compared:
 
 
 def numbers(text: str | None, option: str) -> list[int]:
-    """Return the numbers of an option that separates them by commas. Raises UsageError."""
+    """Return the numbers of an option, separated by commas. Raises UsageError."""
     words = listed(text)
     if text is not None and not words:
         raise UsageError(f"{option}: expected numbers separated by commas")
@@ -182,16 +182,16 @@ def _prices(text: str | None, site: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def of_several(asked: Mapping[str, Sequence[GpuType]]) -> list[str]:
-    """Return which names that a user gave may be of several types."""
+    """Return which names given by a user may be of several types."""
     return [f"--gpu {name} is {one_of(types)}: all are listed" for name, types in asked.items() if len(types) > 1]
 
 
 def _named(
     asked: Mapping[str, Sequence[GpuType]], best: EstimateChoice, rows: Sequence[EstimateChoice]
 ) -> tuple[EstimateChoice, dict[str, str]]:
-    """Return the row to hand over, and by its type the user's own name, which is most likely the site's.
+    """Return the row to pass to plan, and by its type the user's own name, which is most likely the site's.
 
-    A name that may be of several types is handed over only where the request fits on each of them, with the times of
+    A name that may be of several types is passed only where the request fits on each of them, with the times of
     the slowest: Slurm may give any.
     """
     for name, types in asked.items():

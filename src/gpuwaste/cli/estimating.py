@@ -1,4 +1,4 @@
-"""What `gpuwaste estimate FILE` does: the program read, its memory, the GPU types asked for, the document."""
+"""What `gpuwaste estimate FILE` does: the program read, its memory, the requested GPU types, the document."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from gpuwaste.estimate.reading import read_programs
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 _WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")
-"""Options that ask for a comparison of requests."""
+"""Options that request a comparison of requests."""
 
 
 def estimate_and_tell(options: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def _named_programs(files: Sequence[Path]) -> Iterator[tuple[str, Program]]:
 def estimate_document(
     program: Program, wanted: list[GpuType], steps: int | None, times: Mapping[str, StepTime]
 ) -> EstimateDocument:
-    """Return what is known of a program on the GPU types wanted, all where none is named; `times` by their names."""
+    """Return the estimates of a program on the requested GPU types, all where none is named; `times` by their names."""
     memory = estimate_memory(program)
     places = fits(memory, wanted or devices())
     gpus = [_on_gpu(place, times[place.gpu], steps) for place in places]

@@ -1,4 +1,4 @@
-"""What `gpuwaste export` does: asks the hub for runs, and writes them in the format of another tool, job by job."""
+"""What `gpuwaste export` does: fetches runs from the hub, and writes them in the format of another tool, job by job."""
 
 import argparse
 import sys
@@ -109,11 +109,11 @@ def _jobs(
 
 
 def _within(run: "RunRow", window: tuple[int, int]) -> bool:
-    """Tell whether a run ended in a window; one that is open counts as well, to be counted as left out."""
+    """Return whether a run ended in a window; one that is open counts as well, to be counted as left out."""
     started = run.start is not None and run.start < window[1]
     return started and (run.end is None or window[0] <= run.end < window[1])
 
 
 def _ended(run: "RunRow") -> bool:
-    """Tell whether a run has ended, and nothing may still be reported of its GPUs."""
+    """Return whether a run has ended, and nothing may still be reported of its GPUs."""
     return run.end is not None and not run.running and run.totals.pending_s == 0

@@ -25,7 +25,7 @@ def add_gantt(parser: argparse.ArgumentParser) -> None:
 
 
 def check_gantt(options: argparse.Namespace, schedulers: tuple[str, ...]) -> None:
-    """Raise UsageError for a window that is none, and for one of schedulers that place no jobs on nodes."""
+    """Raise UsageError for an invalid window, and for one with schedulers that place no jobs on nodes."""
     from gpuwaste.sim.simulation import any_counts
 
     if options.gantt in {None, NONE}:
@@ -39,7 +39,7 @@ def check_gantt(options: argparse.Namespace, schedulers: tuple[str, ...]) -> Non
 
 
 def with_chart(found: "Counterfactual", options: argparse.Namespace, past: "Ints | None") -> "Counterfactual":
-    """Return the answer with the Gantt charts that are wanted; none after Ctrl-C or for a window without jobs."""
+    """Return the answer with the requested Gantt charts; none after Ctrl-C or for a window without jobs."""
     wanted = options.gantt or (DEEPEST if options.html or options.save else NONE)
     if wanted == NONE or found.document.stopped:
         return found

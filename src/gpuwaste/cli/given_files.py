@@ -15,7 +15,7 @@ def given_files(paths: Sequence[Path], what: str) -> list[Path]:
 def checked_files(paths: Sequence[Path], usual: Path, standard: str, what: str) -> list[Path]:
     """Return the files to check: those given, else those of the configured directory. Raises UsageError.
 
-    A directory that is not there is an error, unless nobody named it: then the daemons do without one.
+    A missing directory is an error, unless it is the default: the daemons do not need that one.
     """
     if not paths and str(usual) == standard and not usual.exists():
         return []

@@ -32,7 +32,7 @@ _SCRATCH = "history.tmp"  # of DuckDB, in the hub's state_dir
 
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
-    """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
+    """Import. Raises GpuwasteError; NoDataError where there is nothing to import."""
     from gpuwaste.jobs.importers.bulk_import import import_again, import_source
     from gpuwaste.jobs.importers.history_status import ImportsDocument
     from gpuwaste.jobs.importers.user_names import read_user_names
@@ -62,18 +62,18 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
 
 
 def bring_as_job(options: argparse.Namespace, config: Config) -> int:
-    """Have the import run as a job of Slurm, its log beside the store. Raises UsageError, SlurmError."""
+    """Submit the import as a job of Slurm, its log next to the store. Raises UsageError, SlurmError."""
     from gpuwaste.cli.as_job import submit_and_tell
 
     if options.into is None:
         raise UsageError("import --as-job: name a store on shared disk by --into: the hub's own is open on its host")
     store = options.into.resolve()
-    _become_owner(store, options)  # the job runs as whoever submits it
+    _become_owner(store, options)  # the job runs as the user who submits it
     return submit_and_tell(options, config, "import", store.parent)
 
 
 def stand(options: argparse.Namespace, config: Config) -> Answer:
-    """Tell what the store holds. Raises NoDataError where there is none."""
+    """Print what the store holds. Raises NoDataError where there is none."""
     from gpuwaste.jobs.importers.history_status import status_document, status_text
 
     path = _store_path(options, config)
@@ -88,7 +88,7 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
 
 @contextmanager
 def _resumable(store: "HistoryStore", key: str, path: Path) -> "Iterator[None]":
-    """Say at Ctrl-C that what was read is kept."""
+    """Print at Ctrl-C that the imported part is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -100,7 +100,7 @@ def _resumable(store: "HistoryStore", key: str, path: Path) -> "Iterator[None]":
 
 @contextmanager
 def _opened_to_write(path: Path, lake: "LakeLocation | None") -> "Iterator[HistoryStore]":
-    """Lend the store at `path`, or the lake in its place, on which no hub may run meanwhile. Raises StoreError."""
+    """Yield the store at `path`, or the lake instead, on which no hub may run meanwhile. Raises StoreError."""
     from gpuwaste.hub.lake_command import lake_without_hubs
     from gpuwaste.jobs.importers.history_store import HistoryStore
 
@@ -218,7 +218,7 @@ def import_progress(what: str, total: int | None) -> "Iterator[Progress]":
 
 
 def _line(result: "ImportResult") -> str:
-    """Return what a person wants to know of an import."""
+    """Return the line about an import for a person."""
     if not result.pages:
         return f"{result.key}: nothing new\n"
     rate = f" ({result.runs / result.seconds:,.0f}/s)" if result.seconds >= 1 else ""
@@ -245,7 +245,7 @@ def _line(result: "ImportResult") -> str:
 def _new_file_or_none(path: Path) -> Iterator[None]:
     """Remove the store at `path`, with its pages, where it is new and the work in it fails before its first page.
 
-    A store that was there before stays as it is, and so does one with a page: the same import goes on from there.
+    A store that existed before is kept, and so is one with a page: the same import continues from there.
     """
     if path.exists():
         yield
@@ -268,7 +268,7 @@ def _has_pages(path: Path) -> bool:
         with closing(HistoryStore.open(path, SystemClock())) as store:
             return bool(store.kept_pages())
     except GpuwasteError:
-        return path.stat().st_size > 0  # nobody knows: it stays
+        return path.stat().st_size > 0  # unknown: the store is kept
 
 
 def _remove(path: Path, folders: list[Path]) -> None:

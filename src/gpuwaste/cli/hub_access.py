@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from gpuwaste.net.hub_client import HubClient
 
 PATIENCE_S: Final = 20.0
-COMPILING_S: Final = 120.0  # for expected starts: the hub compiles at the first question
-LONG_PATIENCE_S: Final = 600.0  # for what a large site's hub has to add up first
+COMPILING_S: Final = 120.0  # for expected starts: the hub compiles at the first request
+LONG_PATIENCE_S: Final = 600.0  # for what a large site's hub has to sum first
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9\[\]:._-]{1,260}/enter#[A-Za-z0-9_-]{43}", re.ASCII)
 
 
@@ -26,7 +26,7 @@ def ask_hub(
 
 
 def hub_client(config: Config, timeout_s: float = PATIENCE_S) -> "HubClient":
-    """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
+    """Return the caller's client for the hub. Raises AuthError where there is no credential."""
     from gpuwaste.net.hub_client import HubClient
 
     common = config.common
@@ -34,7 +34,7 @@ def hub_client(config: Config, timeout_s: float = PATIENCE_S) -> "HubClient":
 
 
 def _issuer(config: Config) -> Any:
-    """Return what makes the credentials; nothing where the socket itself says who calls."""
+    """Return the issuer of credentials; None where the socket itself identifies the caller."""
     common = config.common
     if common.hub_url.startswith("unix:"):
         return None

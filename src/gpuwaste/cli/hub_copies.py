@@ -38,7 +38,7 @@ _EVERY_S: Final = {True: 0.2, False: 30.0}  # by whether it is a terminal
 def back_up(config: Config, target: Path, *, force: bool) -> dict[str, Any]:
     """Write a backup of the running hub to `target`, or into that directory; returns what was written.
 
-    Raises UsageError, StoreError, WireError; `target` is whole or not there.
+    Raises UsageError, StoreError, WireError; `target` is complete or absent.
     """
     if config.hub.store == "lake":
         raise UsageError(NOT_COPIED)
@@ -68,7 +68,7 @@ def back_up(config: Config, target: Path, *, force: bool) -> dict[str, Any]:
 
 
 def backup_text(made: dict[str, Any]) -> str:
-    """Return what a person reads of a backup."""
+    """Return the text about a backup."""
     rows = ", ".join(f"{count} {name}" for name, count in made["rows"].items())
     return (
         f"{made['file']}: {made['bytes'] / 1e6:.1f} MB in {made['seconds']} s, {rows}, every byte checked\n"
@@ -98,7 +98,7 @@ def _copied(config: Config) -> None:
 
 @contextmanager
 def _unfinished(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """Lend a file beside `path` that only this process writes; it is gone at the end, unless it was renamed."""
+    """Yield a file next to `path` that only this process writes; it is removed at the end, unless it was renamed."""
     name = path.with_name(f".{path.name}.unfinished")
     with as_owner(path.parent, sticky=True) as owner:
         try:
@@ -141,7 +141,7 @@ def _sha256(file: BinaryIO) -> str:
 
 
 def put_back(config: Config, source: Path, sha256: str, *, force: bool) -> dict[str, Any]:
-    """Put a backup in the place of the configured hub's store; returns what it holds. Raises StoreError, UsageError."""
+    """Replace the configured hub's store by a backup; returns what it holds. Raises StoreError, UsageError."""
     if config.hub.store != "file":
         raise UsageError(NOT_COPIED)
     state_dir = Path(config.hub.state_dir)
@@ -157,7 +157,7 @@ def put_back(config: Config, source: Path, sha256: str, *, force: bool) -> dict[
 
 
 def restore_text(done: dict[str, Any]) -> str:
-    """Return what a person reads of a restore."""
+    """Return the text about a restore."""
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(done["created_utc"]))
     rows = ", ".join(f"{done['rows'].get(name, 0)} {name}" for name in ("jobs", "hours", "days", "verdicts"))
     return f"{done['store']}: as it was at {when}: {rows}; start the hub\n"
@@ -186,7 +186,7 @@ def move(config: Config, to: str, *, force: bool) -> dict[str, Any]:
 
 
 def reopen(config: Config) -> dict[str, Any]:
-    """Let the hub use the configured store again, which was moved. Raises GpuwasteError."""
+    """Let the hub use the configured store again, after it was moved. Raises GpuwasteError."""
     mover = _mover(config)
     become_owner(mover.state_dir)
     try:
@@ -197,7 +197,7 @@ def reopen(config: Config) -> dict[str, Any]:
 
 
 def move_text(done: dict[str, Any], path: Path | None) -> str:
-    """Return what a person reads of it; `path` is the configuration file, None for the default one."""
+    """Return the text about a move; `path` is the configuration file, None for the default one."""
     if "reopened" in done:
         return f"the hub uses its {done['reopened']} again, as it was when it was moved\n"
     what = f"{done['rows']} rows of {done['tables']} tables, {done['copied']} copied in {done['seconds']} s"
@@ -214,7 +214,7 @@ def move_text(done: dict[str, Any], path: Path | None) -> str:
 
 
 class MoveProgress:
-    """Shows the rows that are done, how fast, and how long still: one line on a terminal, else a line now and then."""
+    """Shows the rows done, the rate, and the time left: one line on a terminal, else a line now and then."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -265,9 +265,9 @@ def _to_file(mover: Any, *, force: bool) -> tuple[MoveResult, bool]:
 
 
 def _snapshot(config: Config, state_dir: Path, folder: Path) -> Path:
-    """Fetch a copy of the running hub's store, with the rights of whoever asks; return its file. Raises GpuwasteError.
+    """Fetch a copy of the running hub's store, with the caller's rights; return its file. Raises GpuwasteError.
 
-    What follows needs the rights of the store's owner only, so that root becomes that user for good.
+    The rest needs only the rights of the store's owner, so that root becomes that user permanently.
     """
     tar = folder / _TAR
     back_up(config, tar, force=True)
@@ -280,7 +280,7 @@ def _snapshot(config: Config, state_dir: Path, folder: Path) -> Path:
 
 @contextmanager
 def _scratch(state_dir: Path) -> Iterator[Path]:
-    """Lend an empty folder of the store's owner that is gone at the end."""
+    """Yield an empty folder of the store's owner that is removed at the end."""
     folder = state_dir / _FOLDER
     with as_owner(state_dir):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""`gpuwaste hub erase`: one user's name and texts out of the stopped hub's store, and what says where else they are."""
+"""`gpuwaste hub erase`: removes a user's name and texts from the stopped hub's store, and lists where else they are."""
 
 import dataclasses
 import os
@@ -39,7 +39,7 @@ def erase(config: Config, user: str, *, dry_run: bool) -> dict[str, Any]:
 
 
 def erase_text(done: dict[str, Any]) -> str:
-    """Return what a person reads of it."""
+    """Return the text about an erasure."""
     user = harmless(done["user"])
     return "".join(f"{line}\n" for line in _lines(done, user))
 

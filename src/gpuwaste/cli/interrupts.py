@@ -1,6 +1,6 @@
 """Ctrl-C in a command: one KeyboardInterrupt in the main thread, which nothing swallows; a second one ends at once.
 
-Standard streams may take nothing more: a full disk, a pipe that nobody reads.
+Standard streams may fail: a full disk, a pipe that nobody reads.
 """
 
 import _thread
@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from opcode import opmap  # here: an import in a handler of signals may meet itself half done
+from opcode import opmap  # here: an import in a signal handler may find itself half done
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED: Final = 130
 _ONE_PRESS_S: Final = 1.0  # a terminal and a wrapper may both send the signal for one press
 _AGAIN_S: Final = 0.01  # a finalizer or a callback has ended by then, or it is tried again
-# What C calls through ctypes: an exception there is dropped, and C goes on with an answer that nobody gave.
+# What C calls through ctypes: an exception there is dropped, and C continues with an undefined result.
 _CALLED_FROM_C: Final = frozenset(
     {
         ("xgboost.core", "_next_wrapper"),
@@ -30,15 +30,15 @@ _CALLED_FROM_C: Final = frozenset(
         ("llvmlite.binding.executionengine", "_raw_object_cache_getbuffer"),
     }
 )
-# DuckDB asks for pandas with each value of a statement, and takes every exception of that for "is not installed".
+# DuckDB imports pandas with each value of a statement, and treats every exception there as "is not installed".
 _IMPORT: Final = "importlib._bootstrap", "_find_and_load"
 
 
 class Interrupts:
     """Raises KeyboardInterrupt at the first SIGINT and remembers that; what follows cleans up.
 
-    Python drops an exception that is raised in a finalizer or a callback of C: the signal comes again then, a moment
-    later. Where the exception would harm the C code that called, it is not raised before that code has its answer.
+    Python drops an exception that is raised in a finalizer or a callback of C: the signal is sent again then, a moment
+    later. Where the exception would harm the C code that called, it is raised only after that code has its result.
     """
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class Interrupts:
 
     @property
     def seen(self) -> bool:
-        """Tell whether there was one: an error that follows is its consequence."""
+        """Return whether there was one: an error that follows is its consequence."""
         return self._first_s is not None
 
     def handle(self, _number: int, frame: "FrameType | None") -> None:
-        """Take one SIGINT. Raises KeyboardInterrupt."""
+        """Handle one SIGINT. Raises KeyboardInterrupt."""
         now = time.monotonic()
         if self._first_s is None:
             if _called_from_c(frame):
@@ -63,7 +63,7 @@ class Interrupts:
             os._exit(EXIT_INTERRUPTED)
 
     def dropped(self, told: Any) -> None:
-        """Take an exception that Python dropped."""
+        """Handle an exception that Python dropped."""
         if not issubclass(told.exc_type, KeyboardInterrupt):
             self._last_resort(told)
             return
@@ -104,9 +104,9 @@ def _press_again() -> None:
 
 @contextmanager
 def interruptible(*, last: bool) -> Iterator[Interrupts]:
-    """Handle SIGINT meanwhile, where Python's own handler would: not where it is ignored, or a daemon has another.
+    """Handle SIGINT in the block, where Python's own handler would: not where it is ignored, or a daemon has another.
 
-    With `last` the process does nothing else behind it than end: SIGINT then ends it at once.
+    With `last` the process only ends after the block: SIGINT then ends it at once.
     """
     found = Interrupts()
     ours = threading.current_thread() is threading.main_thread()
@@ -124,7 +124,7 @@ def interruptible(*, last: bool) -> Iterator[Interrupts]:
 
 
 def tell(text: str) -> None:
-    """Print to stderr, where that can be written to; the exit code says the same."""
+    """Print to stderr, where that can be written to; the exit code reports the same."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -133,7 +133,7 @@ def tell(text: str) -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Let go nowhere what a stream still holds, and Python writes at its end."""
+    """Discard what a stream still buffers, which Python would write at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,6 +1,6 @@
 """The options that name jobs, and the jobs: a history, or a load that a generator draws, after steps of time travel.
 
-With --strict, what cannot be simulated is refused, not left out.
+With --strict, jobs that cannot be simulated are an error, not left out.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _SOURCES = ("store", "swf", "sacct", "csv")
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add --store, --swf, --sacct and --csv with what they need."""
+    """Add --store, --swf, --sacct and --csv with their options."""
     source = parser.add_mutually_exclusive_group()
     add(source, "store", shown="the hub's store, or the hub", nargs="?")
     for name in ("swf", "sacct", "csv-file"):
@@ -48,7 +48,7 @@ def source_of(options: argparse.Namespace, config: "Config", *, energy: bool = F
 
 
 def known_source(options: argparse.Namespace, config: "Config", *, energy: bool = False) -> "JobSource":
-    """Read a log, a store, or the hub's own jobs: of its store where no hub holds it, else through the hub.
+    """Read a log, a store, or the hub's own jobs: from its store where no hub has it open, else through the hub.
 
     Raises as source_of.
     """
@@ -93,9 +93,9 @@ def local_zone() -> str:
 
 
 def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
-    """Import into a store that is thrown away, so that a file is read by the same rules as the site's history.
+    """Import into a temporary store, so that a file is read by the same rules as the site's history.
 
-    `cluster` is the one that is meant where the file names several.
+    `cluster` is the wanted one where the file names several.
     """
     import tempfile
     from contextlib import closing
@@ -149,7 +149,7 @@ def load_of(options: argparse.Namespace, config: "Config", seed: int = 0) -> "Jo
 
 
 def drawn_source(chosen: "NamedParameters", options: argparse.Namespace, config: "Config") -> "JobSource":
-    """Draw the jobs, from the history that the options name where the generator needs one.
+    """Draw the jobs, from the history of the options where the generator needs one.
 
     Raises UsageError where a history is named that is not drawn from, and as source_of does.
     """
@@ -166,7 +166,7 @@ def drawn_source(chosen: "NamedParameters", options: argparse.Namespace, config:
 
 
 def stepped(table: "JobTable", options: argparse.Namespace, seed: int = 0) -> "tuple[JobTable, tuple[str, ...]]":
-    """Return the jobs after the steps, and the steps as they were understood; their seeds are higher by `seed`.
+    """Return the jobs after the steps, and the parsed steps; their seeds are higher by `seed`.
 
     Raises UsageError, NoDataError.
     """

@@ -33,7 +33,7 @@ def view_of(found: "Counterfactual", cluster: str) -> "ViewDocument":
 
 
 def keep(found: "Counterfactual", table: "JobTable", view: "ViewDocument", config: Config) -> str:
-    """Write a simulation for the hub's pages and for --compare; returns its id: equal results have one.
+    """Write a simulation for the hub's pages and for --compare; returns its id: equal results have the same id.
 
     Raises StoreError, ConfigError.
     """
@@ -67,7 +67,7 @@ def write_pages(folder: Path, view: "ViewDocument") -> Path:
 
 
 def comparison(words: str, config: Config) -> tuple["Difference", str]:
-    """Return the difference of two kept runs, ID or ID:RUN each, and what their sizes count.
+    """Return the difference of two kept runs, ID or ID:RUN each, and the resource of their sizes.
 
     Raises UsageError, NoDataError, StoreError, ParseError.
     """
@@ -116,7 +116,7 @@ def _over_seeds(found: "Difference", before: tuple[str, str], after: tuple[str, 
 
 
 def _kept_run(word: str, config: Config) -> tuple["SavedRuns", str, str]:
-    """Return the runs of a kept simulation, the name of the wanted one, and what sizes count."""
+    """Return the runs of a kept simulation, the name of the wanted one, and the resource of the sizes."""
     from gpuwaste.core.files import open_plain
     from gpuwaste.sim import kept_simulations
     from gpuwaste.sim.saved_runs import MAX_B, unpacked

@@ -23,9 +23,9 @@ _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQU
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Wraps help between words alone: argparse's own breaks an option, a path or a file's name at a hyphen.
+    """Wraps help only between words: argparse's own breaks an option, a path or a file's name at a hyphen.
 
-    It finds the terminal's width itself: argparse imports shutil and its archive formats for that.
+    It reads the terminal's width itself: argparse imports shutil and its archive formats for that.
     """
 
     def __init__(self, prog: str) -> None:
@@ -41,21 +41,21 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Takes text that can be sent and printed, and reports wrong usage as one line."""
+    """Accepts only text that can be sent and printed, and reports wrong usage as one line."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=_Formatter, **options)
         self.register("type", None, text_word)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Exit once what was printed is written. Raises OSError where it cannot be."""
+        """Exit after the output is written. Raises OSError where it cannot be."""
         if message:
             tell(message)
         sys.stdout.flush()
         sys.exit(status)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help; argparse's own keeps an error of writing to itself."""
+        """Print help; argparse's own method hides errors of writing."""
         if message:
             (file or sys.stderr).write(message)
 
@@ -85,7 +85,7 @@ def load_command(name: str) -> Any:
 
 
 def build_parser(only: str | None = None, *, names_only: bool = False) -> argparse.ArgumentParser:
-    """Return the parser of every command, of one alone, or one that knows but the names of the commands."""
+    """Return the parser of every command, of only one, or one that knows only the names of the commands."""
     parser = _Parser(prog="gpuwaste", description="Find out which jobs waste GPUs, how much and why.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
@@ -101,7 +101,7 @@ def build_parser(only: str | None = None, *, names_only: bool = False) -> argpar
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 ok, 1 error, 2 usage, 3 no data, 4 over the threshold.
 
-    Without `argv` it is the whole work of the process: a Ctrl-C after it has no Python any more to print a traceback.
+    Without `argv` the process does nothing else: a Ctrl-C after it prints no traceback.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     _forgive_streams()
@@ -120,7 +120,7 @@ def _run(words: list[str]) -> int:
     known = words[0] if words and words[0] in command_names() else None
     names_only = known is None and words[:1] != ["--"]
     options = build_parser(known, names_only=names_only).parse_args(words)
-    options.command_line = words  # for a command that has itself run elsewhere
+    options.command_line = words  # for a command that submits itself as a job
     code: int = options.run(options)
     return code
 
@@ -139,7 +139,7 @@ def _failed(error: Exception) -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """Return the exit code where the output was what could not be written, 0 for another error; the rest is dropped."""
+    """Return the exit code where writing the output failed, 0 for another error; the rest of the output is dropped."""
     if error.errno not in _UNWRITABLE or error.filename is not None:
         return 0
     drop(sys.stdout)
@@ -156,7 +156,7 @@ def _say(message: str, code: int) -> int:
 
 
 def _columns() -> int:
-    """Return the width of the terminal: COLUMNS, else what the terminal says, else 80."""
+    """Return the width of the terminal: COLUMNS, else the terminal's own, else 80."""
     columns = os.environ.get("COLUMNS", "")
     try:
         return int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size().columns or 80
@@ -165,7 +165,7 @@ def _columns() -> int:
 
 
 def _forgive_streams() -> None:
-    """Let streams print what their encoding lacks as an escape, and print nothing where they are closed."""
+    """Make streams escape what their encoding lacks, and print nothing where they are closed."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 for the process's life

@@ -1,4 +1,4 @@
-"""What every manual page ends with: exit codes, files, variables of the environment."""
+"""The end of every manual page: exit codes, files, environment variables."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """The hub's documents as tools of the Model Context Protocol, over standard input and output.
 
-Each tool asks the hub as the user who runs the command, as the other commands do. No tool changes anything. An answer
-is one JSON text of a bounded size that says what was left out.
+Each tool queries the hub as the user who runs the command, as the other commands do. No tool changes anything. An
+answer is one JSON text of a bounded size that lists what was left out.
 """
 
 import argparse
@@ -173,7 +173,7 @@ class Tools:
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Give the model an error as its one line, without control characters."""
+    """Pass an error to the model as one line, without control characters."""
     try:
         yield
     except GpuwasteError as error:
@@ -183,7 +183,7 @@ def _one_line() -> Iterator[None]:
 def _answer_text(document: dict[str, Any], most: int = MOST) -> str:
     """Return the document as JSON of `most` characters at most; `left_out` has what was cut, by place in the document.
 
-    The longest list is halved until it fits; before that, long texts are cut. What is not ASCII is escaped.
+    The longest list is halved until it fits; before that, long texts are cut. Non-ASCII characters are escaped.
     Raises GpuwasteError where it is too long without any list.
     """
     text = _json(document)
@@ -206,7 +206,7 @@ def _json(document: dict[str, Any]) -> str:
 
 
 def _cut_texts(value: Any, place: str, left_out: Counter[str]) -> Any:
-    """Return a copy with long texts cut; how many characters that took away is added to `left_out`."""
+    """Return a copy with long texts cut; the number of removed characters is added to `left_out`."""
     if isinstance(value, str) and len(value) > _LONG:
         left_out[f"{place} (characters)"] += len(value) - _LONG
         return value[:_LONG]

@@ -1,6 +1,6 @@
 """The options that commands share, with one spelling and one help text each, and the printing of a document.
 
-Slurm's own spelling comes first: sacct's, squeue's, sreport's. `add` is the only way to declare one of these options.
+Slurm's own spelling has priority: sacct's, squeue's, sreport's. `add` is the only way to declare one of these options.
 """
 
 import argparse
@@ -72,7 +72,7 @@ SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
 def add(parser: Any, name: str, about: str = "", *, default: Any = None, shown: str = "", **more: Any) -> None:
     """Add a shared option to a parser or a group of it.
 
-    `about` says what this command does with it, `shown` is its default in words.
+    `about` describes its effect on this command, `shown` is its default in words.
     """
     names, metavar, text, kind = SHARED[name]
     said = shown or ("" if default is None else str(default))
@@ -106,7 +106,7 @@ def add_learning(parser: argparse.ArgumentParser, trials: int) -> None:
 
 
 def roles_of(options: argparse.Namespace, config: "Config") -> "frozenset[Role]":
-    """Return the roles that the options name, else those that this host has."""
+    """Return the roles that the options name, else those of this host."""
     from gpuwaste.cli.check import Role
     from gpuwaste.cli.doctor_checks import roles_here
 
@@ -114,7 +114,7 @@ def roles_of(options: argparse.Namespace, config: "Config") -> "frozenset[Role]"
 
 
 def add_formats(parser: argparse.ArgumentParser, share: str = "share of GPU time wasted") -> None:
-    """Add the formats, -n and --fail-above; `share` says what is compared with its percentage."""
+    """Add the formats, -n and --fail-above; `share` names what is compared with its percentage."""
     add_forms(parser)
     add(parser, "fail-above", share)
 
@@ -144,9 +144,9 @@ def emit(
     empty: bool,
     wasted: float | None,
 ) -> int:
-    """Print a document in the form asked for and return the exit code; `wasted` is its share of the GPU-time, 0..1.
+    """Print a document in the requested form and return the exit code; `wasted` is its share of the GPU-time, 0..1.
 
-    JSON is `raw`, as it came; the other forms are made of `document`, which `typed` returned.
+    JSON is `raw`, as received; the other forms are made of `document`, which `typed` returned.
     """
     sys.stdout.write(_rendered(raw, document, options, text))
     if empty:
@@ -171,9 +171,9 @@ def print_own(document: D, text: "Callable[[D, Look], str]", *, as_json: bool) -
 
 
 def typed(raw: Mapping[str, Any], kind: type[D], *, printed: bool) -> D:
-    """Return what was answered as its declared type. Raises ParseError.
+    """Return the answer as its declared type. Raises ParseError.
 
-    Where it is `printed` as text nothing in it acts on a terminal; rows of cells see to that themselves.
+    Where it is `printed` as text, its texts are made harmless for a terminal; rows of cells do that themselves.
     """
     from gpuwaste.core.codec import convert
     from gpuwaste.core.errors import ParseError
@@ -189,7 +189,7 @@ def _harmless(document: D) -> D:
     from gpuwaste.show.terminal_cells import harmless_document
 
     shown = harmless_document(document)
-    if text := getattr(document, "text", ""):  # a mail as it would go: many lines
+    if text := getattr(document, "text", ""):  # a mail as it would be sent: many lines
         from msgspec.structs import replace
 
         shown = replace(shown, text="\n".join(harmless_document(text.split("\n"))))
@@ -203,7 +203,7 @@ def wasted_share(*totals: "GpuTime") -> float | None:
 
 
 def colour_wanted() -> bool:
-    """Tell whether stdout is a terminal that may be coloured (NO_COLOR, TERM=dumb)."""
+    """Return whether stdout is a terminal that may be coloured (NO_COLOR, TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -228,13 +228,13 @@ def _rendered(
 
 
 def add_as_job(parser: argparse.ArgumentParser, shared: str) -> None:
-    """Add --as-job with what it needs; `shared` names what has to be on shared disk."""
+    """Add --as-job with its options; `shared` names what has to be on shared disk."""
     parser.add_argument("--as-job", action="store_true", help=f"run as a job of this Slurm cluster; {shared}")
     add_job_options(parser, "a job", 240)
 
 
 def add_job_options(parser: argparse.ArgumentParser, of: str, minutes: int) -> None:
-    """Add what sbatch is told of the job: partition, account, time limit."""
+    """Add the options for sbatch: partition, account, time limit."""
     parser.add_argument("--partition", default="", metavar="NAME", help="with --as-job: partition")
     add(parser, "accounts", "with --as-job, the account to charge")
     parser.add_argument(

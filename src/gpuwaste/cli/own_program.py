@@ -1,8 +1,8 @@
 """The program that a submission is tied to, as `gpuwaste predict` and `gpuwaste plan` know it on this host.
 
-The tie is the comment's, or a line of the script that names the program's file. The file is read as `gpuwaste estimate`
-reads it, never run. Whatever cannot be read is a note: predictions and plans are made without it. The package of
-estimates is loaded for a job with a tie only: a host may not have it.
+The tie is in the comment, or in a line of the script that names the program's file. The file is read as
+`gpuwaste estimate` reads it, never run. What cannot be read becomes a note: predictions and plans are made without it.
+The package of estimates is loaded only for a job with a tie: a host may not have it.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ _HOST: Final = "this host"
 
 @dataclass(slots=True)
 class OwnProgram:
-    """A program that a job is tied to: own runs of it, and the file where it is here."""
+    """A program that a job is tied to: own runs of it, and the file where it exists here."""
 
     tie: ProgramTie
     models_dir: Path
@@ -59,13 +59,13 @@ class OwnProgram:
         if gpu_type not in self._times:
             from gpuwaste.cli.step_time_models import step_times
 
-            assert self.program is not None  # noqa: S101 narrows the type: it is asked with a program only
+            assert self.program is not None  # noqa: S101 narrows the type: it is called only with a program
             self._times |= step_times(self.program, [gpu_type], self.models_dir, "")
         return self._times[gpu_type]
 
 
 def own_program(config: Config, script: str, comment: str, folder: Path | None) -> tuple[OwnProgram | None, list[str]]:
-    """Return the program of a submission, None where nothing ties it to one, and what its user must know.
+    """Return the program of a submission, None where nothing ties it to one, and notes for its user.
 
     `folder` is the script's; None where the script is a text without one: then no file that it names is read.
     """
@@ -112,16 +112,16 @@ def _from_script(
 
 
 def refusals(estimates: Sequence[ProgramEstimate | None]) -> list[str]:
-    """Return what is to be said once of several estimates: why no run time is known."""
+    """Return the reasons why no run time is known, each once for several estimates."""
     return list(dict.fromkeys(f"no run time of the program: {one.refused}" for one in estimates if one and one.refused))
 
 
 def with_programs(
     config: Config, asked: PredictQuery, predictions: Sequence[PredictDocument]
 ) -> tuple[list[PredictDocument], list[str]]:
-    """Return the predictions with what is expected of their program, and notes. Only the first request is looked at.
+    """Return the predictions with the estimates of their program, and notes. Only the first request is used.
 
-    The components of a het job are different programs, and one comment cannot say of which it speaks.
+    The components of a het job are different programs, and one comment cannot specify which of them it means.
     """
     found = list(predictions)
     if len(asked.requests) != 1 or len(found) != 1:

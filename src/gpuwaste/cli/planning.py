@@ -1,4 +1,4 @@
-"""What `gpuwaste plan` does: reads the submission, asks Slurm, model and hub, and prints, keeps or submits the plan."""
+"""What `gpuwaste plan` does: reads the submission, queries Slurm, model and hub; prints, saves or submits the plan."""
 
 import argparse
 import json
@@ -77,9 +77,9 @@ def make_plan(config: Config, options: argparse.Namespace) -> int:
 def plan_of_text(
     config: Config, script: str, options: Sequence[str], goal: PlanGoal, deadline: int | None
 ) -> PlanDocument:
-    """Plan a script that somebody gave as text, with options of sbatch. Raises UsageError, and as make_plan does.
+    """Plan a script that is given as text, with options of sbatch. Raises UsageError, and as make_plan does.
 
-    sbatch --test-only reads it from a file of a private folder, which is removed; its name is that of such jobs.
+    sbatch --test-only reads it from a file in a private folder, which is removed; the file has the name of such jobs.
     """
     if tuple(read_argv([*options, _HERE]).rest) != (_HERE,):
         raise UsageError("plan: options: expected options of sbatch only, the script is given as text")
@@ -117,7 +117,7 @@ def _comment(submission: PlannedSubmission) -> str:
 
 
 def _programs(own: OwnProgram | None, asked: Sequence[PlanRequest]) -> list[ProgramEstimate | None]:
-    """Return what is expected of the program by request; a partition with one type of GPU says which one it is."""
+    """Return the estimates of the program by request; a partition with one type of GPU determines the type."""
     if own is None:
         return [None for _ in asked]
     found: list[ProgramEstimate | None] = []
@@ -150,7 +150,7 @@ def submit_plan(config: Config, options: argparse.Namespace) -> int:
 
 
 def _recorded(config: Config, name: str, one: PlanCandidate, ids: Sequence[int]) -> bool:
-    """Record what was planned at the hub; where that fails the jobs stay submitted and a note says why."""
+    """Record what was planned at the hub; where that fails the jobs stay submitted and a note gives the error."""
     try:
         hub_client(config).record_plan(to_builtins(to_record(name, one, ids)))
     except GpuwasteError as error:
@@ -196,7 +196,7 @@ def _sources(config: Config, model: Path | None, user: str, own: OwnProgram | No
 
 
 def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:
-    """Ask the hub for starts and ends. Raises NoDataError, AuthError, WireError, ParseError."""
+    """Query the hub for starts and ends. Raises NoDataError, AuthError, WireError, ParseError."""
     sent = [asking.sent(replace(request, script=None)) for request in requests]
     answer = convert(hub_client(config, COMPILING_S).expect(sent), ExpectAnswer, "the hub's plan")
     if len(answer.expected) != len(requests):
@@ -237,7 +237,7 @@ def watch(config: Config, options: argparse.Namespace) -> int:
 
 
 def follow(job: str, look: Look, *, as_json: bool, pause: Callable[[float], None] = time.sleep) -> None:
-    """Print the first sight, then each that moved, until the job no longer waits."""
+    """Print the first estimate, then each that changed, until the job no longer waits."""
     seen = look()
     _tell(job, seen, "" if seen.state not in QUEUED else reason_words(seen.reason), as_json=as_json)
     while seen.state in QUEUED:
@@ -269,7 +269,7 @@ def _line(job: str, sight: StartForecast, words: str) -> str:
 
 
 def _sight(config: Config, client: CommandClient, job: str) -> StartForecast:
-    """Ask the hub; where it has no answer squeue --start, which knows no interval."""
+    """Query the hub; where it has no answer squeue --start, which has no interval."""
     now = int(time.time())
     try:
         found = convert(hub_client(config, COMPILING_S).expect_job(job), ExpectAnswer, "the hub's plan")

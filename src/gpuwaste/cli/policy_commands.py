@@ -103,7 +103,7 @@ def decided(policies: "PolicySet", predictions: Sequence[PredictDocument]) -> li
 
 
 def _advice(adviser: Adviser, prediction: PredictDocument) -> SubmitAdvice:
-    """Return the advice on a request as the hub completed it, with what the hub expects of it."""
+    """Return the advice on a request as the hub completed it, with the hub's predictions."""
     request, known = prediction.request, prediction.facts or PredictFacts()
     groups = unix_groups(request.user) if adviser.policies.uses_groups else frozenset[str]()
     outlook = Outlook(tuple(prediction.targets), tuple(prediction.changes), known.own, known.script)
@@ -160,7 +160,7 @@ def bundle_of(options: argparse.Namespace, config: Config) -> "Bundle | None":
 
 
 def site_of(options: argparse.Namespace, config: Config) -> SiteDefaults:
-    """Return what the partitions give, as far as Slurm can be asked; a log's are not known."""
+    """Return the facts about the partitions, as far as Slurm answers; those of a log are unknown."""
     if options.swf is not None:
         return NO_DEFAULTS
     from gpuwaste.slurm.clients.client_choice import slurm_client
@@ -173,7 +173,7 @@ def site_of(options: argparse.Namespace, config: Config) -> SiteDefaults:
 
 
 def replay_progress() -> Any:
-    """Return what counts on a terminal's stderr, else nothing."""
+    """Return a function that counts on a terminal's stderr, and prints nothing elsewhere."""
     done = 0
 
     def tell(count: int) -> None:

@@ -10,13 +10,13 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError
 
 _PACKAGES: Final = {"predict": "models"}
-"""Rooms whose package, gpuwaste-NAME, has another name than theirs."""
+"""Rooms whose package, gpuwaste-NAME, is named differently."""
 _PARTS: Final = frozenset({"actor", "advisor", "agent", "estimate", "hub", "models", "sim"})
-"""Names of the packages gpuwaste-NAME that a host may be without."""
+"""Names of the packages gpuwaste-NAME that are optional on a host."""
 
 
 def load_program(name: str, extra: str = "hub", host: str = "the hub's host") -> ModuleType:
-    """Import a daemon's module. Raises GpuwasteError where this installation lacks it or what it needs.
+    """Import a daemon's module. Raises GpuwasteError where this installation lacks it or its dependencies.
 
     The line names the RPM, and the extra for an installation by pip.
     """
@@ -33,7 +33,7 @@ def load_program(name: str, extra: str = "hub", host: str = "the hub's host") ->
 def load_daemon(name: str, extra: str = "hub", host: str = "the hub's host") -> ModuleType:
     """Import the module of a daemon that this process becomes. Raises GpuwasteError as `load_program` does.
 
-    What is imported lives as long as the process: to look for garbage in it meanwhile, and again at each full
+    What is imported lives as long as the process: checking it for garbage meanwhile, and again at each full
     collection, takes up to a third of a daemon's start.
     """
     gc.disable()
@@ -45,7 +45,7 @@ def load_daemon(name: str, extra: str = "hub", host: str = "the hub's host") -> 
 
 
 def missing_words(error: ImportError) -> str:
-    """Return what cannot be imported, and what to install; "" where the fault is gpuwaste's own."""
+    """Return what cannot be imported, and what to install; "" where it is a bug in gpuwaste."""
     name = error.name or ""
     package, _, rest = name.partition(".")
     if package == "gpuwaste":

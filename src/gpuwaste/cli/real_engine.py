@@ -58,7 +58,7 @@ def check_engine(options: argparse.Namespace) -> None:
 
 
 def play_and_tell(options: argparse.Namespace, table: "JobTable", text: str, cluster: "ClusterModel") -> int:
-    """Play the runs that the directory lacks, print what all of them say. Raises GpuwasteError."""
+    """Play the runs that the directory lacks, print the results of all. Raises GpuwasteError."""
     from gpuwaste.sim.real.engine import EngineStudy, play_ensemble
 
     runs, speed = options.runs or 1, options.speed or _DEFAULT_SPEED
@@ -78,7 +78,7 @@ def play_and_tell(options: argparse.Namespace, table: "JobTable", text: str, clu
 
 
 def one_node(processors: int) -> "ClusterModel":
-    """Return the cluster that a count of processors is: one node that has them, in one partition without limits."""
+    """Return a cluster of that many processors: one node that has them, in one partition without limits."""
     from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition
 
     node = Node("node1", processors, 1 << 40)

@@ -1,4 +1,4 @@
-"""Commands that print what the hub answers, as resources declare them: whole ones, and actions of other commands."""
+"""Commands that print the hub's answers, as resources declare them: full commands, and actions of other commands."""
 
 import argparse
 from functools import cache, cached_property
@@ -43,7 +43,7 @@ def add_reads(actions: Any, name: str) -> None:
 
 
 class ResourceCommand:
-    """What a module of a command has, for a file of resources: only its name and docstring are known until it runs."""
+    """The interface of a command's module, for a file of resources: until it runs only name and docstring are known."""
 
     def __init__(self, file: ResourceFile) -> None:
         self._file = file
@@ -52,8 +52,8 @@ class ResourceCommand:
         self.__doc__ = file.about
 
     @property
-    def EXAMPLES(self) -> tuple[tuple[str, str], ...]:  # noqa: N802 as a module of a command has it
-        """Examples with what each does."""
+    def EXAMPLES(self) -> tuple[tuple[str, str], ...]:  # noqa: N802 the name in modules of commands
+        """Examples with a description of each."""
         return tuple(self.readings[0].command.examples)
 
     @cached_property
@@ -70,7 +70,7 @@ class ResourceCommand:
         self.readings[0].arguments(parser)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Ask the hub and print its answer."""
+        """Query the hub and print its answer."""
         return self.readings[0].run(options)
 
 
@@ -95,7 +95,7 @@ class ReadingCommand:
         add_config(parser)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Ask the hub and print its answer."""
+        """Query the hub and print its answer."""
         from gpuwaste.cli.hub_access import LONG_PATIENCE_S, PATIENCE_S, ask_hub
 
         command = self.command

@@ -1,4 +1,4 @@
-"""What `gpuwaste rules` does: checks files here, and sends a rule to the hub for what needs its store."""
+"""What `gpuwaste rules` does: checks files locally, and sends a rule to the hub for everything that needs its store."""
 
 import argparse
 import sys
@@ -61,7 +61,7 @@ def replay(options: argparse.Namespace, config: Config) -> int:
 
 
 def _sent(options: argparse.Namespace, config: Config, path: str, **more: int) -> dict[str, Any]:
-    """Return what the hub says of a rule, which is checked here first: its errors name the file as it is called."""
+    """Return the hub's answer about a rule, which is checked locally first, so that errors have the file's own name."""
     from gpuwaste.act.rules.rule_file import MAX_FILE_B, load_rule
 
     given = str(options.rule)

@@ -38,7 +38,7 @@ def with_other_seeds(
     read: "Read",
     simulated: "Callable[[int], Counterfactual]",
 ) -> "Counterfactual":
-    """Return the answer with figures over --seeds; `simulated` returns that of a seed which is so much higher.
+    """Return the answer with figures over --seeds; `simulated` returns that of a seed higher by its argument.
 
     Ctrl-C leaves the seeds that were simulated until then. Raises GpuwasteError.
     """

@@ -41,7 +41,7 @@ EXIT_INTERRUPTED: Final = 130
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is read once, whatever the seed: the history, None where it is drawn; the machine, None for a count."""
+    """What is read once for all seeds: the history, None where it is drawn; the machine, None for a count."""
 
     history: "JobSource | None"
     cluster: "ClusterModel | None"
@@ -49,7 +49,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The jobs of `table` are those at `places` of the source's table; `steps` what was done to them, in words."""
+    """The jobs of `table` are those at `places` of the source's table; `steps` the changes made to them, in words."""
 
     source: "JobSource"
     table: "JobTable"
@@ -63,9 +63,9 @@ class Inputs:
 def inputs_of(
     options: argparse.Namespace, config: "Config", resource: str, read: Read | None = None, seed: int = 0
 ) -> tuple[Inputs, Read]:
-    """Return what is simulated, with each seed of the options higher by `seed`, and what was read for it.
+    """Return the inputs of the simulation, with each seed of the options higher by `seed`, and what was read for it.
 
-    `read` is what an earlier call read. Raises GpuwasteError; NoDataError for nothing to simulate.
+    `read` is from an earlier call. Raises GpuwasteError; NoDataError for nothing to simulate.
     """
     import numpy as np
 
@@ -148,7 +148,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
 
 
 def _proposing(found: "Counterfactual", options: argparse.Namespace) -> "Counterfactual":
-    """Return the answer with the change that it proposes, where that is asked for."""
+    """Return the answer with the change that it proposes, where that is requested."""
     from dataclasses import replace
 
     from gpuwaste.sim.counterfactual import with_proposal
@@ -168,7 +168,7 @@ def _simulated(
     chosen: "Sequence[str]",
     wanted: "Sequence[tuple[str, str]]",
 ) -> "tuple[Counterfactual, Trace, dict[str, Ints | Placed]]":
-    """Return the answer with every change, the jobs of the base, and what each scheduler made of them."""
+    """Return the answer with every change, the jobs of the base, and the result of each scheduler."""
     from msgspec.structs import replace
 
     from gpuwaste.sim.simulation import simulate
@@ -199,7 +199,7 @@ def _simulated(
 def _schedulers(
     options: argparse.Namespace, wanted: "Sequence[tuple[str, str]]", known: "Mapping[str, object]"
 ) -> tuple[str, ...]:
-    """Return the names of the schedulers, each of which goes by what the what-ifs change. Raises UsageError."""
+    """Return the names of the schedulers, each of which uses what the what-ifs change. Raises UsageError."""
     from gpuwaste.sim.counterfactual import check_schedulers
 
     chosen = tuple(dict.fromkeys(listed(options.scheduler)))

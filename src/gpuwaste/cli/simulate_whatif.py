@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate --what-if` adds: the case of the options, progress, what an interruption leaves."""
+"""What `gpuwaste simulate --what-if` adds: the case of the options, progress, partial results of an interruption."""
 
 import argparse
 import sys
@@ -52,7 +52,7 @@ def past_of(
 ) -> "Ints | None":
     """Return what `--walltime model` believes of each row at `places` of the history; None for another walltime.
 
-    It is the median of the user's ended jobs; with --model that model's median, where it speaks of a job.
+    It is the median of the user's ended jobs; with --model that model's median, where it predicts a job.
     """
     if options.walltime != "model":
         return None
@@ -78,9 +78,9 @@ def past_of(
 def refused_by(
     options: argparse.Namespace, config: Config, source: "JobSource", places: "NDArray[np.intp]"
 ) -> "Refused":
-    """Return what tells which rows at `places` of the history policies would have rejected.
+    """Return a function for the rows at `places` of the history that policies would have rejected.
 
-    Every submission is judged by the adviser of `gpuwaste policy replay`, in the order of time, by what was known then.
+    The adviser of `gpuwaste policy replay` decides on every submission, in the order of time, by what was known then.
     """
 
     def refused() -> "NDArray[np.bool_]":
@@ -123,7 +123,7 @@ def with_what_ifs(
     *,
     some: bool = False,
 ) -> "Counterfactual":
-    """Return the answer with every change that was simulated; an interruption leaves those that were done before.
+    """Return the answer with every change that was simulated; an interruption keeps those that were done before.
 
     With `some` a change that no job allows is left out, with a line on stderr, unless it is the only one. Raises
     UsageError, NoDataError, ConfigError.

@@ -1,4 +1,4 @@
-"""The machine that a simulation runs on: as --machine describes it, or as Slurm says with --live."""
+"""The machine that a simulation runs on: from the file of --machine, or from Slurm with --live."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
-    """Add --machine, --live and --processors, of which one is given, and --write-machine."""
+    """Add --machine, --live and --processors, which exclude each other, and --write-machine."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--machine", type=path_word, metavar="FILE", help="nodes and partitions: TOML, slurm.conf, or its directory"

@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate sweep` does: the cases that are left, their progress, and a summary of all."""
+"""What `gpuwaste simulate sweep` does: it runs the cases that are left, shows progress, and prints a summary of all."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ _EVERY_S: Final = {True: 0.2, False: 30.0}  # by whether it is a terminal
 
 
 def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
-    """Run the cases that are left and print what came of all; 1 where a case failed. Raises GpuwasteError."""
+    """Run the cases that are left and print the results of all; 1 where a case failed. Raises GpuwasteError."""
     try:
         from gpuwaste.sim.sweep_results import SweepFolder
         from gpuwaste.sim.sweep_study import read_study

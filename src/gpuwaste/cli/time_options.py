@@ -55,7 +55,7 @@ def window_of(start: str, end: str) -> tuple[int, int]:
 
 
 def query_of(start: str | None, end: str) -> dict[str, int]:
-    """Return the hub's parameters of a window: what ends now, or begins by default, is the hub's to say.
+    """Return the hub's parameters of a window: the hub sets an end of now and a default begin.
 
     Raises UsageError.
     """

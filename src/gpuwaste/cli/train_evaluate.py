@@ -63,11 +63,11 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
 
 
 def train_as_job(options: argparse.Namespace, config: Config) -> int:
-    """Have the training run as a job of Slurm, its log below the registry. Raises UsageError, SlurmError."""
+    """Submit the training as a job of Slurm, its log below the registry. Raises UsageError, SlurmError."""
     from gpuwaste.cli.as_job import submit_and_tell
 
     models_dir: Path = (options.models_dir or Path(config.common.models_dir)).resolve()
-    become_owner(models_dir)  # the job runs as whoever submits it: never as root
+    become_owner(models_dir)  # the job runs as the user who submits it: never as root
     return submit_and_tell(options, config, "train", models_dir / _LOGS)
 
 
@@ -84,8 +84,8 @@ def _on_trial(registry: "Registry") -> str:
 
 
 def load_training(module: str, extra: str = "train") -> None:
-    """Load a module of training. Raises GpuwasteError where what it needs is not installed."""
-    # Read as XGBoost is loaded: threads that spin while they wait make it ten times slower on a busy host.
+    """Load a module of training. Raises GpuwasteError where a dependency is not installed."""
+    # Read when XGBoost is loaded: threads that spin while they wait make it ten times slower on a busy host.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import_module(module)

@@ -1,4 +1,4 @@
-"""Where `gpuwaste analyze` has its views from: the hub, or a store that files are imported into first."""
+"""The sources of the views of `gpuwaste analyze`: the hub, or a store into which files are imported first."""
 
 import argparse
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ViewPeriod:
-    """Start and end in UTC seconds, None for all that there is, and the clusters."""
+    """Start and end in UTC seconds, None for all data, and the clusters."""
 
     start: int | None
     end: int | None
@@ -30,10 +30,10 @@ class ViewPeriod:
 
 
 class Answers(Protocol):
-    """Where views come from."""
+    """A source of views."""
 
     unread: "Sequence[str]"
-    """What could not be read of the files, in words; such notes are in the views too."""
+    """Notes on what could not be read of the files; they are in the views too."""
 
     def names(self) -> list[str]:
         """Return the views that there are."""
@@ -49,13 +49,13 @@ class Answers(Protocol):
 
 
 def of_files(options: argparse.Namespace) -> bool:
-    """Tell whether the views are of files or of a store."""
+    """Return whether the views are of files or of a store."""
     return any((options.sacct, options.swf, options.csv, options.store))
 
 
 @contextmanager
 def view_answers(options: argparse.Namespace, config: Config) -> "Iterator[Answers]":
-    """Open where the options have views from. Raises GpuwasteError."""
+    """Open the source of views that the options name. Raises GpuwasteError."""
     if not of_files(options):
         yield _HubAnswers(config)
         return
@@ -72,7 +72,7 @@ class _HubAnswers:
         self._config = config
 
     def names(self) -> list[str]:
-        """Ask for the views that there are."""
+        """Query the names of the available views."""
         from gpuwaste.show.view_document import ViewsDocument
 
         return [entry.name for entry in self._ask("/v1/views", {}, ViewsDocument).views]
@@ -158,7 +158,7 @@ class _StoreAnswers:
 
 
 def _rewriter(config: Config) -> "Rewriter | None":
-    """Return what words sentences otherwise, None where no model is configured. Raises ConfigError."""
+    """Return the rewriter of sentences, None where no model is configured. Raises ConfigError."""
     if not config.analytics.model_url:
         return None
     from gpuwaste.core.clock import SystemClock
@@ -177,7 +177,7 @@ def _offset(at: int | None) -> int:
 
 @contextmanager
 def _store(options: argparse.Namespace, config: Config) -> "Iterator[Database]":
-    """Open the store of --store, or one that the files were imported into: --into keeps it, else it is thrown away."""
+    """Open the store of --store, or one that the files were imported into: --into keeps it, else it is temporary."""
     import tempfile
     from contextlib import closing
 

@@ -1,7 +1,7 @@
-"""What an argument of any command may be: text in UTF-8 of a bounded length; and a message of a bounded length.
+"""Limits of the arguments of any command: text in UTF-8 of a bounded length; and a message of a bounded length.
 
-The parser asks text_word for every argument that has no type of its own, so that a command meets no bytes that cannot
-be sent, stored or printed. A script's own arguments (type=str) are taken as sbatch takes them.
+The parser calls text_word for every argument that has no type of its own, so that a command gets no bytes that cannot
+be sent, stored or printed. A script's own arguments (type=str) are accepted as sbatch accepts them.
 """
 
 import argparse
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 MAX_WORD: Final = 4096  # characters; PATH_MAX, and far above any name that Slurm keeps
 _LONGEST_NAME: Final = 255  # NAME_MAX, bytes
-_MAX_COUNT: Final = 1_000_000  # more is a slip
+_MAX_COUNT: Final = 1_000_000  # more is a typing error
 _MAX_SIZE: Final = 10**9
 _JOB_ID: Final = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
-_TAIL: Final = 500  # characters of a message that is cut: what it is about stands first, what to do last
+_TAIL: Final = 500  # characters of a message that is cut: its subject is first, what to do is last
 
 
 def text_word(value: str) -> str:
@@ -35,7 +35,7 @@ def text_word(value: str) -> str:
 
 
 def path_word(value: str) -> "Path":
-    """Return the argument as a path. Raises ArgumentTypeError where no file of ours can have that name."""
+    """Return the argument as a path. Raises ArgumentTypeError where no file can have that name."""
     from pathlib import Path
 
     if not value:
@@ -64,7 +64,7 @@ def size_word(value: str) -> int:
 
 
 def listed(value: str | None) -> tuple[str, ...]:
-    """Return the names of an argument that separates them by commas, none where it was not given."""
+    """Return the names of a comma-separated argument, none where it was not given."""
     return tuple(name.strip() for name in (value or "").split(",") if name.strip())
 
 
@@ -75,5 +75,5 @@ def require_job(value: str) -> None:
 
 
 def cut(message: str) -> str:
-    """Return a line as it is where it names the longest path there is; of a longer one the middle is left out."""
+    """Return a line unchanged up to MAX_WORDS, which the longest path fits; a longer one loses its middle."""
     return message if len(message) <= MAX_WORDS else f"{message[: MAX_WORDS - _TAIL]} [...] {message[-_TAIL:]}"

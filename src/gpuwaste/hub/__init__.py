@@ -1,1 +1,1 @@
-"""The hub: ingest, authentication, API. Imports wire, report and below; never another program."""
+"""The hub: ingest, authentication, API. Imports wire, report and below; never another daemon."""

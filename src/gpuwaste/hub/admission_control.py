@@ -1,7 +1,7 @@
-"""Who is let in: batches through a gate, few questions of one user at a time.
+"""Admission control: limits of batches in work, and of concurrent requests of one user.
 
-When all nodes come back at once, those that cannot be served in time are told so at once: a sender that waits until he
-gives up costs the hub the whole work, and comes back for more.
+When all nodes return at once, those that cannot be served in time are rejected at once: a sender that waits until its
+timeout costs the hub the full work, and sends again.
 """
 
 import asyncio
@@ -23,33 +23,33 @@ MOST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
-    """What the gate lets in."""
+    """Limits of batches."""
 
     threads: int = 8  # batches worked on; most of them wait for one commit together
-    waiting: int = 512  # whole batches that wait for their turn; a slow sender is none of them
+    waiting: int = 512  # complete batches that wait for their turn; those of slow senders do not count
     held_bytes: int = 64 * 1024**2  # bodies in memory
-    late_s: float = 2.0  # a body that is still to come after that gives its room to a new one
-    patience_s: float = 5.0  # of a whole body for its turn; a sender gives up after ten seconds without an answer
+    late_s: float = 2.0  # a body that is incomplete after that gives its room to a new one
+    patience_s: float = 5.0  # of a complete body for its turn; a sender gives up after ten seconds without an answer
 
 
 class AdmissionControl:
-    """Lets batches in; for the event loop's thread only."""
+    """Admits batches; for the event loop's thread only."""
 
     def __init__(self, limits: AdmissionLimits, put_off: Callable[[], None]) -> None:
-        """`put_off` is called for each batch that is not let in."""
+        """`put_off` is called for each rejected batch."""
         self._limits = limits
         self._put_off = put_off
         self._turns = asyncio.Semaphore(limits.threads)
         self._threads = ThreadPool(limits.threads)  # its own: reports do not wait behind batches
         self._waiting = 0
         self._held_b = 0
-        self._coming: dict[Visit, float] = {}  # bodies of which something is still to come, and since when
+        self._coming: dict[Visit, float] = {}  # incomplete bodies, and since when
 
     @contextmanager
     def visit(self, cut_off: Callable[[], None] = lambda: None) -> Iterator["Visit"]:
-        """Let one batch in for the length of the block. Raises Refusal 503 with Retry-After.
+        """Admit one batch for the length of the block. Raises Refusal 503 with Retry-After.
 
-        `cut_off` ends its connection, where it has to make room.
+        `cut_off` closes its connection, where it has to make room.
         """
         self._check_room()
         visit = Visit(self, cut_off)
@@ -60,7 +60,7 @@ class AdmissionControl:
             self.release(visit)
 
     def hold(self, visit: "Visit", size: int) -> None:
-        """Note bytes that a body takes in memory. Raises Refusal where there is no room, nor a body that is late."""
+        """Note a body's bytes in memory. Raises Refusal where there is no room and no late body to drop."""
         late = asyncio.get_running_loop().time() - self._limits.late_s
         while self._held_b + size > self._limits.held_bytes:
             oldest = next(iter(self._coming), visit)
@@ -78,11 +78,11 @@ class AdmissionControl:
         visit.held_b = 0
 
     def whole(self, visit: "Visit") -> None:
-        """Note that nothing of a body is still to come: it keeps its room until it is answered."""
+        """Note that a body is complete: it keeps its room until it is answered."""
         self._coming.pop(visit, None)
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
-        """Do the work in a thread when its turn comes. Raises Refusal where that takes too long."""
+        """Do the work in a thread when a thread is free. Raises Refusal where that takes too long."""
         self._check_room()
         self._waiting += 1
         try:
@@ -107,7 +107,7 @@ class AdmissionControl:
 
 
 class Visit:
-    """One batch behind the gate."""
+    """One admitted batch."""
 
     def __init__(self, gate: AdmissionControl, cut_off: Callable[[], None]) -> None:
         self._gate = gate
@@ -122,12 +122,12 @@ class Visit:
         self._gate.whole(self)
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
-        """Do the work in a thread when its turn comes. Raises Refusal."""
+        """Do the work in a thread when a thread is free. Raises Refusal."""
         return await self._gate.in_thread(work)
 
 
 class PerUserLimit:
-    """Counts questions in work by user; for one event loop. Operators, staff and daemons are not counted."""
+    """Counts requests in work by user; for one event loop. Operators, staff and daemons are not counted."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -135,7 +135,7 @@ class PerUserLimit:
 
     @contextlib.contextmanager
     def taken(self, scope: Scope) -> Iterator[None]:
-        """Hold a turn of a caller's. Raises Refusal 429 where none is left."""
+        """Hold one of a caller's places for the length of the block. Raises Refusal 429 where none is free."""
         user = scope.bounded_user
         if not user:
             yield

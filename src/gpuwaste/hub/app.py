@@ -1,4 +1,4 @@
-"""The API as an application: its routes, and one form for whatever is refused or fails."""
+"""The API as an application: its routes, and one form for every rejection and error."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from gpuwaste.hub.openapi import DescribedApp, answers
 from gpuwaste.hub.routes import add_routes
 
 if TYPE_CHECKING:
-    from fastapi.telemetry import TelemetryConfig  # newer than the oldest FastAPI that does
+    from fastapi.telemetry import TelemetryConfig  # newer than the oldest FastAPI that does so
 
 _UNSERVED: Final = log_event.error(
     "request-failed: cannot answer a request: {error}",

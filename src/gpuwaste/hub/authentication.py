@@ -1,4 +1,4 @@
-"""From a request to its sender: a credential, or the peer of the Unix socket, and what they may read."""
+"""The sender of a request, by credential or by the peer of the Unix socket, and what they may read."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -17,7 +17,7 @@ from gpuwaste.net.request_signing import Caller, Checkers, proven_caller
 
 
 class Identity(Part):
-    """Proves senders and finds their scope. Everything here may block: call it off the event loop."""
+    """Proves senders and finds their scope. Every method may block: call it outside the event loop."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class Identity(Part):
         )
 
     def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
-        """Return who made the credential for exactly this request. Raises Refusal 401."""
+        """Return who created the credential for exactly this request. Raises Refusal 401."""
         return proven_caller(self.checkers, authorization, method, target, body)
 
     def reader(
         self, authorization: str, target: str, peer_uid: int | None, method: str = "GET", body: bytes = b""
     ) -> Scope:
-        """Return what the sender of a question may read: by their credential, or by the Unix socket's peer uid.
+        """Return what the sender of a request may read: by their credential, or by the Unix socket's peer uid.
 
-        A reverse proxy's uid proves nothing: what it passes on needs the credential. Raises Refusal.
+        A reverse proxy's uid proves nothing: the requests that it forwards need the credential. Raises Refusal.
         """
         if peer_uid is not None and peer_uid not in self._proxy_uids:
             return self.scope(Caller(peer_uid, "", "peer"))
@@ -82,13 +82,13 @@ class Identity(Part):
         return replace(found, agent=agent)
 
     def is_agent(self, caller: Caller, node: str) -> bool:
-        """Tell whether the caller is the agents' user, or holds the node's own token."""
+        """Return whether the caller is the agents' user, or holds the node's own token."""
         if caller.via == "token":
             return caller.name == node
         return self._agent_uid is not None and caller.uid == self._agent_uid
 
     def is_advisor(self, caller: Caller) -> bool:
-        """Tell whether the caller is the agents' and advisors' user; a node's own token is not enough."""
+        """Return whether the caller is the agents' and advisors' user; a node's own token is not enough."""
         if caller.via == "token":
             return bool(self._agent_user) and caller.name == self._agent_user
         return self._agent_uid is not None and caller.uid == self._agent_uid

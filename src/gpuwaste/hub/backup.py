@@ -1,7 +1,7 @@
-"""Backups of the running hub: a thread copies the store as of one instant, then whoever asked fetches it as a tar.
+"""Backups of the running hub: a thread copies the store as of one instant, then the caller fetches it as a tar.
 
-Nothing is written but into the hub's own state directory. The copy is read through files that no directory names any
-more, so that a hub that dies leaves none behind.
+Only the hub's own state directory is written to. The copy is read through unlinked files, so that a hub that dies
+leaves none behind.
 """
 
 import shutil
@@ -57,7 +57,7 @@ class Backups(Part):
         return cls(parts.get(HubStore), state_dir, clock, parts.get(ClusterFacts).known)
 
     def begin(self, scope: Scope) -> dict[str, Any]:
-        """Begin a copy, unless one is being made, and return how it stands. Raises Refusal."""
+        """Begin a copy, unless one is being made, and return its state. Raises Refusal."""
         _check(scope)
         if self._store.not_copied:
             raise Refusal(CONFLICT, self._store.not_copied)
@@ -71,13 +71,13 @@ class Backups(Part):
             return dict(self._state)
 
     def stands(self, scope: Scope) -> dict[str, Any]:
-        """Return how the copy stands: none, copying, ready, or failed with the error. Raises Refusal."""
+        """Return the state of the copy: none, copying, ready, or failed with the error. Raises Refusal."""
         _check(scope)
         with self._lock:
             return dict(self._state)
 
     def parts(self, scope: Scope) -> Iterator[bytes]:
-        """Hand out the copy, once. Raises Refusal."""
+        """Return the copy, once. Raises Refusal."""
         _check(scope)
         with self._lock:
             if self._ready is None:
@@ -88,7 +88,7 @@ class Backups(Part):
         return tar_parts(about, iter(sources))
 
     def close(self) -> None:
-        """Break off a copy that is being made."""
+        """Cancel a copy that is being made."""
         self._store.stop_copy()
         thread = self._thread
         if thread is not None:
@@ -129,7 +129,7 @@ class Backups(Part):
         _READY.log(mb=sum(s.size for s in sources) >> 20)
 
     def _beside(self) -> Iterator[BackupSource]:
-        """Yield the files beside the store that cannot be made anew."""
+        """Yield the files next to the store that cannot be created again."""
         pages = PageFiles(self._state_dir / STORE).folder
         for path in sorted(pages.glob("[0-9a-f][0-9a-f]/*.z")):
             yield BackupSource(f"pages/{path.parent.name}/{path.name}", path, path.stat().st_size)

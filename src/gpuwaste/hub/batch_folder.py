@@ -1,8 +1,8 @@
 """BatchFolder: the hub that serves merges the batches that hubs standing by have left in the lake's inbox.
 
-A batch goes through the receiver that takes such batches over HTTP. Its rows, those that are set aside, and how far the
-inbox is merged are one commit: a hub that is killed before it has done nothing, and the next one begins with the same
-batch.
+A batch goes through the receiver that takes such batches over HTTP. Its rows, the quarantined ones, and how far the
+inbox is merged are one commit: a hub that is killed before the commit has changed nothing, and the next one begins
+with the same batch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from gpuwaste.store.hub.inbox import Arrival, InboxBacklog, InboxPage, note_fold
 LOOK_S: Final = 1.0
 _TURN_LOOKS: Final = 30
 _RETRY_S: Final = 5.0
-_TRIES: Final = 3  # of one batch, while others can be written
+_TRIES: Final = 3  # for one batch, while others can be written
 _FAILED: Final = log_event.error(
     "inbox-not-merged: cannot merge the batches that hubs standing by have taken, retry in {seconds:.0f} s: {error}",
     "The store cannot be written: see the error. The batches are kept in the lake, and are in no report until then.",
@@ -37,7 +37,7 @@ _SET_ASIDE: Final = log_event.error(
 
 
 class BatchFolder:
-    """`worker` merges."""
+    """Merges the inbox on the thread `worker`."""
 
     def __init__(
         self, store: HubStore, receivers: Sequence[BatchReceiver[Any]], clock: Clock, quarantined: QuarantinedRows
@@ -58,7 +58,7 @@ class BatchFolder:
             return waiting(db)
 
     def step(self) -> int:
-        """Merge all that waits, unless the worker is to stop; returns how many batches. Raises StoreError."""
+        """Merge all waiting batches, unless the worker is to stop; returns how many. Raises StoreError."""
         before = self.merged
         while not self.worker.stopping.is_set():
             with self._store.reader() as db:
@@ -85,7 +85,7 @@ class BatchFolder:
         return LOOK_S
 
     def _merge(self, found: InboxPage) -> None:
-        """Merge a page in one commit; where that fails, each batch on its own, so that none waits for another's."""
+        """Merge a page in one commit; where that fails, each batch on its own, so that none waits for another one's."""
         try:
             self._commit(found.arrivals, lambda db: note_folded(db, found.until))
         except StoreError:
@@ -97,7 +97,7 @@ class BatchFolder:
         else:
             self.merged += len(found.arrivals)
             return
-        # A hub that is killed here merges them again, which changes nothing: each row has a key.
+        # After a kill here they are merged again, which changes nothing: each row has a key.
         refused = [(one, reason) for one in found.arrivals if (reason := self._tried(one))]
         with self._store.writing() as db:
             for one, reason in refused:
@@ -108,7 +108,7 @@ class BatchFolder:
             _SET_ASIDE.log(sender=one.sender, error=reason)
 
     def _tried(self, one: Arrival) -> str:
-        """Merge a batch on its own; returns why it cannot be. Raises StoreError where nothing can be written."""
+        """Merge a batch on its own; returns why that fails. Raises StoreError where nothing can be written."""
         reason = ""
         for _ in range(_TRIES):
             try:
@@ -131,7 +131,7 @@ class BatchFolder:
             pass
 
     def _commit(self, arrivals: Sequence[Arrival], place: Callable[[Database], None]) -> None:
-        """Judge batches and write their rows, and the place, in one transaction."""
+        """Validate batches and write their rows, and the place in the inbox, in one transaction."""
         unknown = {one.kind for one in arrivals} - self._receivers.keys()
         if unknown:
             raise ParseError(f"batches of {', '.join(sorted(unknown))} are not known to this version")
@@ -158,7 +158,7 @@ class BatchFolder:
                 self._quarantined.add(receiver.what, len(batch.rejected))
 
     def _put_aside(self, db: Database, batch: Arrival, rejected: Mapping[int, str]) -> None:
-        """Keep rows that were acknowledged, and cannot be stored, with the reason."""
+        """Quarantine rows that were acknowledged and cannot be stored, with the reason."""
         if not rejected:
             return
         lines = batch.body.split(b"\n")

@@ -1,4 +1,4 @@
-"""From a body of rows to committed rows and a signed acknowledgement: what every POST of rows has in common."""
+"""What every POST of rows has in common: from the body to committed rows and a signed acknowledgement."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ _REJECTED: Final = log_event.warning(
 )
 _Row = TypeVar("_Row")
 LocalUid = Callable[[], int | None]
-"""Returns whose socket the other end of a connection is, None where it is not on this host."""
+"""Returns the uid at the other end of a connection, None where that is not on this host."""
 
 
 def _unknown() -> int | None:
@@ -40,7 +40,7 @@ def _unknown() -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class OpenedBatch(Generic[_Row]):
-    """A batch of the inbox, judged by the hub that serves: its good rows, and the reason by line for the others."""
+    """A batch of the inbox, validated by the hub that serves: its good rows, and the reason by line for the others."""
 
     arrival: Arrival
     envelope: Envelope
@@ -49,7 +49,7 @@ class OpenedBatch(Generic[_Row]):
 
 
 class BatchReceiver(ABC, Generic[_Row]):
-    """Takes batches of one kind of row; threads may share it. Blocks on munge, Slurm and the disk.
+    """Receives batches of one kind of row; threads may share it. Blocks on munge, Slurm and the disk.
 
     On a hub that stands by, a batch goes into the inbox of the lake; the hub that serves opens and merges it.
     """
@@ -71,7 +71,7 @@ class BatchReceiver(ABC, Generic[_Row]):
     def take(self, authorization: str, target: str, body: bytes, local_uid: LocalUid = _unknown) -> SignedAnswer:
         """Return the signed acknowledgement, once the rows are committed. Raises Refusal, with nothing stored.
 
-        `local_uid` tells who has the connection's other end, where that is on this host.
+        `local_uid` returns the uid at the connection's other end, where that is on this host.
         """
         caller = self._identity.caller(authorization, "POST", target, body)
         try:
@@ -101,7 +101,7 @@ class BatchReceiver(ABC, Generic[_Row]):
             raise Refusal(LATER, f"the rows are stored, but the acknowledgement cannot be signed: {error}") from error
 
     def opened(self, arrivals: Sequence[Arrival]) -> list[OpenedBatch[_Row]]:
-        """Judge batches of the inbox, in their order, as of when they arrived. Raises ParseError."""
+        """Validate batches of the inbox, in their order, as of their arrival. Raises ParseError."""
         found = [(one, parse_envelope(one.body)[0]) for one in arrivals]
         sorted_ = [self._sort(one.body, envelope, one.at_us) for one, envelope in found]
         places = [(no, line) for no, (good, _) in enumerate(sorted_) for line in good]
@@ -116,7 +116,7 @@ class BatchReceiver(ABC, Generic[_Row]):
 
     @abstractmethod
     def merge(self, db: Database, batches: Sequence[OpenedBatch[_Row]]) -> Callable[[], None]:
-        """Write the rows of opened batches in the transaction of `db`; what is returned counts them, once committed."""
+        """Write the rows of opened batches in the transaction of `db`; call the result after the commit: it counts."""
 
     @abstractmethod
     def _check_sender(self, caller: Caller, envelope: Envelope, local_uid: LocalUid) -> None:
@@ -127,11 +127,11 @@ class BatchReceiver(ABC, Generic[_Row]):
         """Return the good rows of a batch that arrived at `at_us` by line, and the reason by line for the others."""
 
     def _admitted(self, _node: str, _rows: Mapping[int, _Row]) -> dict[int, str]:
-        """Return the reason by line for rows that any hub refuses when they arrive. Raises Refusal."""
+        """Return the reason by line for rows that any hub rejects on arrival. Raises Refusal."""
         return {}
 
     def _judged(self, _rows: Mapping[int, _Row]) -> dict[int, str]:
-        """Return the reason by number for rows that only the hub that serves can refuse."""
+        """Return the reason by number for rows that only the hub that serves can reject."""
         return {}
 
     @abstractmethod
@@ -148,7 +148,7 @@ class BatchReceiver(ABC, Generic[_Row]):
         """Count rows that were rejected; the hub that serves counts the others of a batch that was left for it."""
 
     def _stored(self, store: Callable[[], None]) -> None:
-        """Store the rows; a store that fails is said once, and once more when it works again."""
+        """Store the rows; a failing store is logged once, and once more when it works again."""
         try:
             store()
         except StoreError as error:

@@ -1,6 +1,6 @@
 """Exchange: what every route does with a request: read it, authenticate the caller, send the answer.
 
-Threads of requests are a pool for each kind of work, so that no kind waits for another.
+Each kind of work has a pool of threads, so that no kind waits for another.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.show.resource import Reading
 
-REPORTS_OF_USER: Final = 2  # a third of the places, and of the memory that all of them take
+REPORTS_OF_USER: Final = 2  # a third of the places, and of the memory that all of them use
 _READERS: Final = 64
 _QUESTIONS: Final = 32
 _QUESTIONS_OF_USER: Final = 4
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
 Content = Struct | dict[str, Any] | bytes
-"""What is answered: a declared type, an object that is JSON already, or the bytes of one."""
+"""An answer: a declared type, an object that is JSON already, or the bytes of one."""
 _PLAIN: Final = frozenset({"", "identity"})
 
 
@@ -58,19 +58,19 @@ class Threads:
     health: ThreadPool = field(default_factory=lambda: ThreadPool(1))
     metrics: ThreadPool = field(default_factory=lambda: ThreadPool(1))
     proofs: ThreadPool = field(default_factory=lambda: ThreadPool(_PROOFS, UserPlaces(_PROOFS_OF_USER)))
-    """Who asks: credentials, sessions and roles. Whose a request is has to be proven: a session counts as a user."""
+    """Authentication: credentials, sessions and roles. No sender is proven yet: a session counts as a user."""
     questions: ThreadPool = field(default_factory=lambda: ThreadPool(_QUESTIONS, UserPlaces(_QUESTIONS_OF_USER)))
-    """Documents and orders that are no reports."""
+    """Documents other than reports, and orders."""
     curves: ThreadPool = field(default_factory=lambda: ThreadPool(_CURVES, UserPlaces(_CURVES_OF_USER)))
-    """Samples: they wait for nodes."""
+    """Samples: these requests wait for nodes."""
     streams: ThreadPool = field(default_factory=lambda: ThreadPool(_STREAMS, UserPlaces(1)))
-    """Reading events for those who stay connected."""
+    """Reading events for connected readers."""
     files: ThreadPool = field(default_factory=lambda: ThreadPool(_FILES))
     """Reading files that are sent."""
     reports: ThreadPool = field(init=False)
-    """Reports and long documents: each takes tens of MB of the store's memory while it is made."""
+    """Reports and long documents: each uses tens of MB of the store's memory while it is made."""
     readers: ThreadPool = field(init=False)
-    """Pages that are made together for all who ask: `Pages` bounds how many are made at once."""
+    """Pages, in one pool for all readers: `Pages` bounds how many are made at once."""
 
     def __post_init__(self) -> None:
         self.reports = ThreadPool(REPORTS_AT_ONCE, self.heavy)
@@ -78,7 +78,7 @@ class Threads:
 
 
 class Exchange:
-    """The hub's parts, and how requests get to them. Every method may raise Refusal."""
+    """The hub's parts, and how requests reach them. Every method may raise Refusal."""
 
     def __init__(self, reading: Reading, limits: ServiceLimits) -> None:
         self.reading = reading
@@ -89,7 +89,7 @@ class Exchange:
 
     @cached_property
     def failures(self) -> EventLog:
-        """Logs requests that cannot be answered: one line of a kind in a minute, however many ask."""
+        """Logs requests that cannot be answered: at most one line of each kind per minute."""
         return EventLog(self.reading.get(HostPorts).clock, _FAILURES_QUIET_S)
 
     async def body(
@@ -112,7 +112,7 @@ class Exchange:
             raise
 
     async def scope(self, request: Request, body: bytes = b"") -> Scope:
-        """Return who asks, and what they may see."""
+        """Return the caller, and what they may see."""
         peer_uid: int | None = getattr(request.state, "peer_uid", None)
         reader, user = self.reading.get(Identity).reader, "" if peer_uid is None else f"uid {peer_uid}"
         return await self.threads.proofs.run(
@@ -120,21 +120,21 @@ class Exchange:
         )
 
     async def visitor(self, request: Request, ask: Callable[[Request], _T]) -> _T:
-        """Ask the visitors about a request for a page, in a thread; of one session few at a time."""
+        """Call the visitors about a request for a page, in a thread; few at a time for one session."""
         return await self.threads.proofs.run(self.reading.get(Visitors).claim(request), ask, request)
 
     async def document(
         self, request: Request, build: Callable[[Scope], Content], pool: ThreadPool | None = None
     ) -> Response:
-        """Answer a question without a body by what `build` returns, made in a thread (of the pool)."""
+        """Answer a request without a body with what `build` returns, made in a thread (of the pool)."""
         scope = await self.scope(request)
         with self.turns.taken(scope):
             body = await (pool or self.threads.questions).run(scope.bounded_user, lambda: _encoded(build(scope)))
         return Response(body, media_type="application/json")
 
     async def order(self, request: Request, do: Callable[[Scope, bytes], Content]) -> Response:
-        """Answer a request with a body by what `do` returns, done in a thread."""
-        with self._orders.visit(request.state.cut_off) as visit:  # whoever sends it has proven nothing yet
+        """Answer a request with a body with what `do` returns, done in a thread."""
+        with self._orders.visit(request.state.cut_off) as visit:  # the sender has proven nothing yet
             body = await self.body(request, visit.counted(request.stream()))
         scope = await self.scope(request, body)
         with self.turns.taken(scope):
@@ -168,7 +168,7 @@ def _encoded(content: Content) -> bytes:
 async def _read_body(
     chunks: AsyncIterator[bytes], *, length: str | None, encoding: str, max_bytes: int, deadline_s: float
 ) -> bytes:
-    """Return the whole body. `length` and `encoding` are the values of Content-Length and Content-Encoding.
+    """Return the full body. `length` and `encoding` are the values of Content-Length and Content-Encoding.
 
     Raises Refusal: 413 beyond `max_bytes`, 408 beyond `deadline_s`, 415 for a compressed body, 400 for a bad length.
     """

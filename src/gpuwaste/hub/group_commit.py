@@ -26,7 +26,7 @@ class _Waiting(Generic[_Row]):
 
 
 class GroupCommit(Generic[_Row]):
-    """Lets threads put batches; the first that gets to the store takes what has come meanwhile with it."""
+    """Lets threads put batches; the first that reaches the store also commits those that arrived meanwhile."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class GroupCommit(Generic[_Row]):
         committed: Callable[[int], None] | None = None,
         most_rows: int = MAX_ROWS,
     ) -> None:
-        """`upsert` commits rows and returns how many changed; `committed` is told the batches of each commit."""
+        """`upsert` commits rows and returns how many changed; `committed` is called with the batches of each commit."""
         self._most_rows = most_rows
         self._upsert = upsert
         self._committed = committed or (lambda _: None)
@@ -51,7 +51,7 @@ class GroupCommit(Generic[_Row]):
     def put(self, rows: Sequence[_Row]) -> int:
         """Return once the rows are committed; raises what the commit of these rows raised.
 
-        The rows that a commit changed are counted once: one of its batches is told their number, the others 0.
+        The rows that a commit changed are counted once: the call for one batch returns their number, the others 0.
         """
         mine = _Waiting(rows)
         with self._lock:
@@ -74,7 +74,7 @@ class GroupCommit(Generic[_Row]):
         return group
 
     def _commit(self, group: Sequence[_Waiting[_Row]]) -> None:
-        """Commit a group; where that fails each batch on its own, so that none suffers from another's rows."""
+        """Commit a group; where that fails each batch on its own, so that none fails because of another's rows."""
         try:
             changed = self._upsert([row for waiting in group for row in waiting.rows])
         except StoreError as error:
@@ -82,7 +82,7 @@ class GroupCommit(Generic[_Row]):
                 group[0].error = error
             for waiting in group if len(group) > 1 else ():
                 self._commit([waiting])
-        except Exception as error:  # noqa: BLE001 each thread of the group must learn of it
+        except Exception as error:  # noqa: BLE001 each thread of the group must receive it
             for waiting in group:
                 waiting.error = error
         else:

@@ -1,4 +1,4 @@
-"""The hub, wired: the parts of every room around one store, and what answers requests to them."""
+"""The assembled hub: the parts of every room around one store, and the application that serves them."""
 
 import importlib
 from collections.abc import Callable, Iterator
@@ -31,14 +31,14 @@ _SECTIONS: Final = ("common", "hub", "web", "analytics", "models", "energy")
 
 
 class Hub:
-    """The hub's parts, wired: no thread runs and nothing listens yet."""
+    """The hub's parts, assembled: no thread runs and nothing listens yet."""
 
     def __init__(
         self, config: Config, ports: HubPorts, store: HubStore | None = None, inbox: InboxRoom | None = None
     ) -> None:
-        """Put the parts together, around a store that another hub writes or else the hub's own, opened here.
+        """Assemble the parts, around a store that another hub writes or else the hub's own, opened here.
 
-        `inbox` is where batches go that this hub takes for the other one.
+        `inbox` receives batches that this hub takes for the other one.
 
         Raises ConfigError, StoreError.
         """
@@ -58,12 +58,12 @@ class Hub:
         return self.parts.get(kind)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:
-        """Return what puts a changed configuration in force, as far as the parts can."""
+        """Return the reloader, which applies a changed configuration, as far as the parts can."""
         return Reloader(self.config, read, _SECTIONS, self.parts.reloads())
 
 
 def _kinds() -> Iterator[type[Part]]:
-    """Yield the parts of each room: PARTS of its file hub_parts.py, which is found by being there."""
+    """Yield the parts of each room: PARTS of its file hub_parts.py, which needs no registration."""
     for file in room_files("*/hub_parts.py"):
         yield from importlib.import_module(f"gpuwaste.{file.parent.name}.hub_parts").PARTS
     yield from _OWN

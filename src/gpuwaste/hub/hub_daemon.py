@@ -1,4 +1,4 @@
-"""`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
+"""`gpuwaste hub`: assembles the parts, runs them, and ends them in order."""
 
 import ctypes
 import gc
@@ -59,9 +59,9 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     slurm, clock = accounting_client(config), SystemClock()
     location = lake_location(config.hub)
     holder = None if location is None else lake_holder(location, clock)
-    # until the server takes signals over; a hub that has lost its lake is to be started again
+    # until the server handles signals; a hub that has lost its lake is to be started again
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(holder is not None and holder.lost)))
-    signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
+    signal.signal(signal.SIGHUP, lambda *_: None)  # what the signal requests is about to be done
     checkers = make_checkers(config)
     ports = HubPorts(slurm, clock, checkers, agents=agent_issuer(config, checkers))
     sockets = cache(lambda: HubSockets.open(config.hub))
@@ -86,9 +86,9 @@ def _run(
 
 
 def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> int:
-    """Serve until SIGTERM or SIGINT, or until DuckDB gives the store up; the store is closed at the end.
+    """Serve until SIGTERM or SIGINT, or until DuckDB invalidates the store; the store is closed at the end.
 
-    A sign of life needs both: the event loop that answers, and the importer's thread. Returns the exit code.
+    A watchdog beat needs both: the event loop that answers, and the importer's thread. Returns the exit code.
     """
 
     def beat() -> None:
@@ -124,7 +124,7 @@ def serve(hub: Hub, sockets: HubSockets, notifier: SystemdNotifier = SILENT) -> 
 
 
 def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
-    """Return how callers prove themselves: munge, unless the site has token files only; tokens where configured."""
+    """Return how callers authenticate: munge, unless the site has token files only; tokens where configured."""
     checkers: dict[Via, CredentialChecker] = {}
     if config.hub.node_tokens_file:
         checkers["token"] = TokenChecker(Path(config.hub.node_tokens_file))
@@ -134,9 +134,9 @@ def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
 
 
 def agent_issuer(config: Config, checkers: Checkers) -> CredentialIssuer | None:
-    """Return how the hub proves itself to agents that it asks for samples; None where it asks none.
+    """Return how the hub authenticates to agents from which it requests samples; None where it requests none.
 
-    Raises ConfigError where the site has no munge: a token that an agent is shown would be the agent's to use.
+    Raises ConfigError where the site has no munge: an agent could use a token that it receives.
     """
     if not config.hub.agent_url:
         return None
@@ -146,10 +146,10 @@ def agent_issuer(config: Config, checkers: Checkers) -> CredentialIssuer | None:
 
 
 def use_few_arenas() -> None:
-    """Let threads share their heaps; before there are threads.
+    """Let threads share their heaps; call it before there are threads.
 
     glibc gives threads up to eight heaps for each processor, and what a thread frees stays in its own: with a thousand
-    agents that is some hundred megabytes that nobody uses. Another C library has no such heaps: nothing is done.
+    agents that is some hundred megabytes that nobody uses. Other C libraries have no such heaps: nothing is done.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -157,10 +157,10 @@ def use_few_arenas() -> None:
 
 
 def collect_seldom() -> None:
-    """Leave alone what is there now, and look at new objects seldom.
+    """Exclude existing objects from garbage collection, and check new ones seldom.
 
-    What was imported lives as long as the process. A report's objects live until it is sent and have no cycles: to go
-    through all of them with every 700 more takes a tenth of its time, and finds nothing.
+    What was imported lives as long as the process. A report's objects live until it is sent and have no cycles: to
+    check all of them with every 700 more takes a tenth of its time, and finds nothing.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""How the hub fares: the answer of GET /v1/health, and the size of the store."""
+"""The hub's health: the answer of GET /v1/health, and the size of the store."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -22,7 +22,7 @@ _REPORTING_S: Final = 3600.0
 
 
 class HubHealth(Part):
-    """Asks the parts."""
+    """Collects health and figures from the parts."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -20,10 +20,10 @@ _PLACES: Final = {f"gpuwaste_hub_{name}": place for place, name in enumerate(_FI
 
 
 class HubMetrics(Part):
-    """Counts requests, and collects what the parts have."""
+    """Counts requests, and collects the parts' figures."""
 
     def __init__(self, parts: Callable[[], Iterable[Part]], serves: Callable[[], bool] = lambda: True) -> None:
-        """Where `serves` is false a hub stands by: it has counters alone."""
+        """Where `serves` is false a hub stands by: it has only counters."""
         self._parts = parts
         self._serves = serves
         self.registry = CollectorRegistry()
@@ -46,7 +46,7 @@ class HubMetrics(Part):
         return cls(parts.all, lambda: store.alone)
 
     def put_off(self) -> None:
-        """Note a batch that was not let in."""
+        """Note a batch that was not admitted."""
         self._put_off.inc()
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:

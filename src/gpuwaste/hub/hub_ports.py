@@ -1,4 +1,4 @@
-"""HubPorts: where the hub meets its host: Slurm, the clock, credentials, users, groups, and what clients may take."""
+"""HubPorts: the hub's interface to its host: Slurm, the clock, credentials, users, groups; and limits of clients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from gpuwaste.net.request_signing import Checkers
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
+    """Limits of a client: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
 
     max_body_bytes: int = MAX_BATCH_BYTES
     body_deadline_s: float = 30.0
@@ -31,9 +31,9 @@ def agent_uid(name: str, checkers: Checkers) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class HubPorts(HostPorts):
-    """Where the hub itself meets the host: users too."""
+    """The hub's own interface to the host: users too."""
 
     name_of: Callable[[int], str] = field(default=user_name, kw_only=True)
     uid_of: Callable[[str, Checkers], int | None] = field(default=agent_uid, kw_only=True)
     limits: ServiceLimits | None = field(default=None, kw_only=True)
-    """What a client may take; None for what the configuration says."""
+    """Limits of a client; None for those of the configuration."""

@@ -1,4 +1,4 @@
-"""InboxParts: what a hub has of the lake's inbox: it merges, or it takes; and the figures of either."""
+"""InboxParts: a hub's part in the lake's inbox: it merges batches, or takes them; and the figures of either."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -21,7 +21,7 @@ from gpuwaste.store.hub.inbox import InboxBacklog
 
 
 class InboxParts(Part):
-    """The folder of a hub that serves on a lake, or the room of one that stands by; with a file there is neither."""
+    """The BatchFolder of a hub that serves on a lake, or the InboxRoom of one that stands by; with a file neither."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class InboxParts(Part):
         return [] if self.folder is None else [self.folder.worker]
 
     def health(self) -> InboxHealth:
-        """Return what waits; of a store without an inbox nothing does."""
+        """Return what waits; nothing for a store without an inbox."""
         found = self._waiting()
         return InboxHealth() if found is None else InboxHealth(batches=found.batches, age_s=self._age_s(found))
 

@@ -1,7 +1,7 @@
 """InboxRoom: what a hub that stands by may leave in the lake's inbox for the hub that serves.
 
-Batches wait there for a second or two, and longer while no hub serves. Where they wait for longer than that takes, or
-there are too many, senders keep their own: what waits in the inbox is in no report.
+Batches wait there for a second or two, and longer while no hub serves. Where they wait longer than that, or there
+are too many, senders keep their own: what waits in the inbox is in no report.
 """
 
 from typing import Final
@@ -24,10 +24,10 @@ _FULL: Final = log_event.warning(
 
 
 class InboxRoom:
-    """`put` for any thread; `look` for one. Nothing is taken before the first look."""
+    """`put` for any thread; `look` for one. Nothing is accepted before the first `look`."""
 
     def __init__(self, location: LakeLocation, store: LakeReader, clock: Clock) -> None:
-        """Open the inbox beside a store that reads. Raises StoreError."""
+        """Open the inbox of a store that is only read. Raises StoreError."""
         self._store = store
         self._clock = clock
         self._writer = InboxWriter(location)
@@ -35,9 +35,9 @@ class InboxRoom:
         self._said: str | None = None
         self.takes = False
         self.batches = 0
-        """How many this hub has left."""
+        """How many batches this hub has put there."""
         self.waiting = InboxBacklog()
-        """What waited at the last look."""
+        """What waited at the last `look`."""
 
     def look(self) -> None:
         """Find out whether there is room. Raises StoreError."""
@@ -50,11 +50,11 @@ class InboxRoom:
             _FULL.log(reason=reason) if reason else _TAKES.log()
 
     def put(self, batch: Arrival) -> None:
-        """Leave a batch; it is committed when this returns. Raises StoreError."""
+        """Put a batch; it is committed when this returns. Raises StoreError."""
         self._commits.put([batch])
 
     def close(self) -> None:
-        """Leave nothing any more: what is under way fails, or was committed."""
+        """Put no more batches: one in progress fails, or was committed."""
         self.takes = False
         self._writer.close()
 

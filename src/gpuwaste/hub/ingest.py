@@ -33,14 +33,14 @@ from gpuwaste.net.request_signing import Caller, sender_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
-MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes
-_AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
-_EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start
+MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is the one that its agent writes
+_AHEAD_S: Final = DAY_S  # how far a node's clock may be ahead of this host's
+_EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which gives the start
 _FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
 
 
 class BatchCounts:
-    """What any thread counts of batches."""
+    """Counts of batches; for any thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -65,7 +65,7 @@ class BatchCounts:
             self._last_batch_us.pop(node, None)
             self._last_batch_us[node] = self._clock.mono_us() - age_us
             if len(self._last_batch_us) > MAX_NODES:
-                del self._last_batch_us[next(iter(self._last_batch_us))]  # the one that sent nothing for longest
+                del self._last_batch_us[next(iter(self._last_batch_us))]  # the node with the oldest batch
 
     def rejected(self, rows: int) -> None:
         """Note rows of a batch that were rejected, where another hub counts the others."""
@@ -77,7 +77,7 @@ class BatchCounts:
         self._committed.inc(batches)
 
     def batch_ages_s(self) -> dict[str, float]:
-        """Return the seconds since each node's last batch; nodes that sent none since the start are not in it."""
+        """Return the seconds since each node's last batch; without nodes that sent none since the start."""
         now = self._clock.mono_us()
         with self._lock:
             return {node: (now - at) / 1e6 for node, at in sorted(self._last_batch_us.items())}
@@ -96,7 +96,7 @@ class BatchCounts:
 
 
 class Ingest(BatchReceiver[AllocationHour], Part):
-    """Takes hours."""
+    """Receives hours."""
 
     path = "/v1/hours"
     what = "hours"
@@ -113,7 +113,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         unaccounted: Unaccounted | None = None,
         inbox: InboxRoom | None = None,
     ) -> None:
-        """Without `unaccounted` rows are taken whatever accounting has."""
+        """Without `unaccounted` rows are accepted whatever accounting has."""
         super().__init__(identity, site, clock, inbox)
         self._store = store
         self.counts = BatchCounts(clock)
@@ -137,7 +137,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
 
     @property
     def reloads(self) -> Reloads:
-        """Whether a batch has to come from its node."""
+        """The key check_origin: whether a batch has to be sent by its node."""
         return {("hub.check_origin",): lambda c: setattr(self, "check_origin", c.hub.check_origin)}
 
     def counted(self) -> Iterable[Metric]:
@@ -175,12 +175,12 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         return {} if self._unaccounted is None else self._unaccounted.rejected(node, rows)
 
     def _judged(self, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
-        with contextlib.suppress(StoreError):  # the commit that follows fails as well, and says so
+        with contextlib.suppress(StoreError):  # the commit that follows fails as well, and reports it
             return self._claims.refused(rows)
         return {}
 
     def _check_sender(self, caller: Caller, envelope: Envelope, local_uid: LocalUid) -> None:
-        """Refuse a batch whose sender is not the agent of the node that it names."""
+        """Raise Refusal for a batch whose sender is not the agent of the node that it names."""
         node = envelope.node
         if not self._identity.is_agent(caller, node):
             raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send hour rows of {node[:64]}")
@@ -198,11 +198,11 @@ class Ingest(BatchReceiver[AllocationHour], Part):
 
 
 def _is_from(caller: Caller, addresses: frozenset[str], local_uid: LocalUid) -> bool:
-    """Tell whether a credential was made on the host that has a node's addresses.
+    """Return whether a credential was made on the host that has a node's addresses.
 
-    Each host has loopback addresses, so that such an origin says nothing by itself: what sends it must be a process of
-    this host. Where NodeAddr is such an address, all nodes are on this host. Else it must be a process of the agents'
-    user, which a proxy that passes on what other hosts send is not, and the node must be this host.
+    Each host has loopback addresses, so that such an origin proves nothing: the sender must be a process of this host.
+    Where NodeAddr is such an address, all nodes are on this host. Else it must be a process of the agents' user, which
+    a proxy that forwards requests of other hosts is not, and the node must be this host.
     """
     if not is_loopback_address(caller.origin):
         return caller.origin in addresses

@@ -1,4 +1,4 @@
-"""A lake without a hub for as long as a command works with it: the command has the lease, as a hub would have it."""
+"""A lake without a hub for as long as a command works with it: the command holds the lease, as a hub would."""
 
 import os
 import socket
@@ -20,12 +20,12 @@ _LOOK_S: Final = 1.0
 
 @contextmanager
 def lake_without_hubs(location: LakeLocation, command: str) -> Iterator[str]:
-    """Keep hubs from a lake while `command` works with it; gives "", or who has the lake now, which stays as it is.
+    """Keep hubs from a lake while `command` works with it; gives "", or the holder, and then the lake stays as it is.
 
-    A lease that a killed command has left is waited for. A hub that takes the lake over all the same is kept from harm
-    by the fence. Raises StoreError where PostgreSQL does not answer, or another command works with the lake.
+    The lease of a killed command is waited for. If a hub takes the lake over nevertheless, the fence prevents harm.
+    Raises StoreError where PostgreSQL does not answer, or another command works with the lake.
     """
-    # No other process was or will be called so: a host, a process, an instant.
+    # A unique name: a host, a process, an instant.
     name = f"{command} on {socket.gethostname()}, process {os.getpid()}, {time.time_ns()}"
     with closing(LakeLease(location.catalog, name)) as lease:
         holder = _taken(lease)
@@ -36,12 +36,12 @@ def lake_without_hubs(location: LakeLocation, command: str) -> Iterator[str]:
             with _prolonged(lease):
                 yield ""
         finally:
-            with suppress(StoreError):  # it ends by itself then
+            with suppress(StoreError):  # the lease expires then
                 lease.give_up()
 
 
 def _taken(lease: LakeLease) -> str:
-    """Take the lease, unless a hub has it; return who has it then. Raises StoreError."""
+    """Take the lease, unless a hub holds it; return that hub then. Raises StoreError."""
     until = time.monotonic() + LEASE_S + _LOOK_S
     while (holder := lease.take()).startswith(_COMMAND) and holder != lease.holder:
         if time.monotonic() > until:

@@ -1,7 +1,7 @@
 """LakeHolder: one of several hubs runs on a lake, the others stand by until its lease ends.
 
-A hub that stands by answers reads and sends all else on to the next hub of `hub_url`. A hub that has lost the lease
-ends, and whoever started it starts it again, to stand by.
+A hub that stands by answers reads and refers all else to the next hub of `hub_url`. A hub that has lost the lease
+ends, and its supervisor starts it again, to stand by.
 """
 
 import os
@@ -39,7 +39,7 @@ _UNKNOWN: Final = log_event.warning(
 
 def lake_holder(location: LakeLocation, clock: Clock) -> "LakeHolder":
     """Return what makes this process the one hub of its lake."""
-    # No other process was or will be called so: a host, a process, an instant.
+    # A unique name: a host, a process, an instant.
     name = f"{socket.gethostname()} {os.getpid()}.{time.time_ns()}"
     return LakeHolder(LakeLease(location.catalog, name), clock)
 
@@ -55,7 +55,7 @@ class LakeHolder:
 
     @contextmanager
     def held(self, notifier: SystemdNotifier, standby: Standby) -> Iterator[None]:
-        """Wait for the lease, and prolong it for the length of the block; SIGTERM comes where another hub has it.
+        """Wait for the lease, and renew it for the length of the block; SIGTERM is raised where another hub holds it.
 
         Meanwhile `standby` answers.
         """
@@ -85,7 +85,7 @@ class LakeHolder:
 
     def _give_up(self) -> None:
         if self.lost or self.worker.alive:
-            return  # or the worker still waits for PostgreSQL: the lease ends by itself
+            return  # or the worker still waits for PostgreSQL: the lease expires
         try:
             self._lease.give_up()
         except StoreError as error:

@@ -1,6 +1,6 @@
-"""What stands around the whole application: the methods it knows, headers of every answer, how long requests take.
+"""Middleware around the application: known methods, headers of every answer, how long requests take.
 
-A method is a text of the peer's choice, up to a whole head long.
+A method is a text of the peer's choice, as long as a full head at most.
 """
 
 import time
@@ -33,7 +33,7 @@ def method_label(method: str) -> str:
 
 
 class KnownMethods:
-    """A middleware that answers 501 to a method that is none of HTTP's, before a route is looked for."""
+    """A middleware that answers 501 to a method that is none of HTTP's, before routing."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -49,7 +49,7 @@ class KnownMethods:
 
 
 class SafeHeaders:
-    """A middleware that gives an answer those headers that it does not set itself."""
+    """A middleware that adds the headers that an answer does not set itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -134,7 +134,7 @@ class Mount:
 
 @cache
 def answered_standing_by() -> tuple[str, ...]:
-    """Return the patterns of the paths that a hub answers while it stands by: those of declarations that say so."""
+    """Return the patterns of the paths that a hub answers while it stands by, as their declarations state."""
     return tuple(
         pattern for one in declared() if isinstance(one, Resource | Page) and one.standby for pattern in _paths(one)
     )
@@ -157,7 +157,7 @@ def _split(name: str, page: Page[Any]) -> tuple[str, str]:
 
 
 def _made(page: Page[Any], asked: PageRequest) -> Response:
-    """Return a page in the form that is asked for. Raises Refusal 404 for another one."""
+    """Return a page in the requested form. Raises Refusal 404 for an unknown one."""
     document = page.document(asked)
     if asked.form in page.forms:
         return plain(page.forms[asked.form](document), _MEDIA[asked.form])
@@ -175,14 +175,14 @@ def _chart(files: Sequence[Callable[[], str]], form: str) -> Response:
 
 
 def _describe(route: Callable[..., Any], function: Callable[..., Any], parameters: list[inspect.Parameter]) -> None:
-    """Give a route what FastAPI reads of it: its name, its docstring, its parameters."""
+    """Give a route what FastAPI reads: its name, its docstring, its parameters."""
     request = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
     route.__name__, route.__doc__ = function.__name__, function.__doc__
     route.__signature__ = inspect.Signature([request, *parameters])  # type: ignore[attr-defined]
 
 
 def _parameters(question: type[Any], path: str) -> list[inspect.Parameter]:
-    """Return the fields of a question as parameters of a request, those of its path first."""
+    """Return the fields of a query as parameters of a request, those of its path first."""
     hints = get_type_hints(question, include_extras=True)
     in_path, others = [], []
     for name, field in inspect.signature(question).parameters.items():

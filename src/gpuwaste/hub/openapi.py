@@ -1,6 +1,6 @@
-"""OpenAPI's description of what the hub is asked and answers, from the declared types.
+"""OpenAPI's description of the hub's requests and answers, from the declared types.
 
-The routes name the types; the schemas are made when somebody asks for the description, which a hub's start need not do.
+The routes name the types; the schemas are made when the description is requested, not at the hub's start.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ Responses = dict[int | str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlaceholder:
-    """Holds the place of a type's schema in the description of a route."""
+    """A placeholder for a type's schema in the description of a route."""
 
     kind: Any
 
 
 class DescribedApp(FastAPI):
-    """An application that makes the schemas of its routes with its description."""
+    """An application that makes the schemas of its routes when its description is requested."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the description of all routes, in the order of their paths."""
@@ -44,7 +44,7 @@ def answers(kind: Any, *statuses: str, description: str = "Successful Response")
 
 
 def schema(kind: Any) -> Any:
-    """Return the JSON schema of a type, its parts written in place."""
+    """Return the JSON schema of a type, its parts inlined."""
     (found,), parts = msgspec.json.schema_components([kind])
 
     def written_out(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How a page is answered: in the reader's scope, with the headers that each has, and errors as pages too."""
+"""How a page is answered: in the reader's scope, with the common headers, and errors as pages too."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -50,17 +50,17 @@ class Pages:
     """Answers requests for pages."""
 
     def __init__(self, exchange: Exchange, pool: ThreadPool, turns: PerUserLimit | None = None) -> None:
-        """`pool` says how many pages are made at once; others wait."""
+        """`pool` bounds how many pages are made at once; others wait."""
         self._exchange = exchange
         self._pool = pool
         self._turns = turns or exchange.turns
 
     async def answer(self, request: Request, build: Callable[[Scope, Frame], Response]) -> Response:
-        """Answer by what `build` returns, made in a thread; what is refused is a page in the same layout."""
+        """Answer with what `build` returns, made in a thread; a rejection is a page in the same layout."""
         return await self._answer(request, lambda scope, frame, _: build(scope, frame), _no_body)
 
     async def order(self, request: Request, do: Build) -> Response:
-        """Answer a form likewise; its body is read of a reader who is signed in."""
+        """Answer a form likewise; its body is read only if its sender is signed in."""
         return await self._answer(request, do, self._exchange.body)
 
     async def _answer(self, request: Request, build: Build, read: Body) -> Response:
@@ -99,7 +99,7 @@ def _frame(request: Request, scope: Scope) -> Frame:
 
 def _refused(refusal: Refusal, frame: Frame) -> Response:
     heading, todo = _HEADINGS.get(refusal.status, ("This request was refused.", ()))
-    # The path is left out: what is not there and what is not the reader's to see are the same bytes.
+    # The path is left out: the answers for what does not exist and for what the reader may not see are the same bytes.
     shown = Frame(user=frame.user, accounts=frame.accounts, session=frame.session, operator=frame.operator)
     answer = html(error_page(heading, str(refusal), todo, shown), refusal.status)
     after = refusal.extra.get("retry_after")

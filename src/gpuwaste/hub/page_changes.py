@@ -1,6 +1,6 @@
-"""PATH/changes: Server-Sent Events by which a page that is looked at knows when to refresh.
+"""PATH/changes: Server-Sent Events by which a visible page knows when to refresh.
 
-One task reads the stream for all pages, as long as there are any; a page is told that there is news and never what: it
+One task reads the stream for all pages, as long as there are any; a page learns that there is news and never what: it
 fetches itself again, in its reader's scope.
 """
 
@@ -30,7 +30,7 @@ _LOOK_S: Final = 1.0
 _AFTER_ERROR_S: Final = 15.0
 _PAGE: Final = 1000
 IN_ALL: Final = 128
-_BEAT_S: Final = 5.0  # so often the session is looked at, and proxies see that the connection is used
+_BEAT_S: Final = 5.0  # how often the session is checked, and proxies see that the connection is used
 _QUIET_S: Final = 2.0  # between two refreshes
 _LONGEST_S: Final = 600.0  # then the browser connects again
 _CHANGED: Final = b"event: changed\ndata: \n\n"
@@ -47,7 +47,7 @@ class PageFollower:
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def concerns(self, event: StoredEvent) -> bool:
-        """Tell whether an event changes the page."""
+        """Return whether an event changes the page."""
         if self.jobs is not None and (event.run is None or event.run.job_id not in self.jobs):
             return False
         return may_see(self.scope, event)
@@ -66,7 +66,7 @@ class PageFeed:
 
     @contextlib.asynccontextmanager
     async def following(self, follower: PageFollower, after: int | None = None) -> AsyncIterator[None]:
-        """Set `news` of a page where something happens, for the length of the block; what came `after` a place too.
+        """Set `news` of a page for its events during the block, and for those `after` a place.
 
         Raises StoreError.
         """
@@ -84,7 +84,7 @@ class PageFeed:
             self._followers.discard(follower)
 
     async def _missed(self, follower: PageFollower, after: int) -> bool:
-        """Tell whether something came between the reading of a page and its following; more than a page is news."""
+        """Return whether there was news between the reading of a page and its following; _PAGE events count as news."""
         found, _ = await self._pool.run(follower.scope.bounded_user, self._events().since, after, _PAGE)
         return len(found) >= _PAGE or any(map(follower.concerns, found))
 
@@ -95,7 +95,7 @@ class PageFeed:
                 found, self._place = await self._pool.run("", self._events().since, self._place, _PAGE)
                 self._tell(found)
                 await asyncio.sleep(_LOOK_S)
-            except GpuwasteError:  # whoever asks the store for the page itself says so in the log
+            except GpuwasteError:  # the request of the page itself fails as well and is logged
                 await asyncio.sleep(_AFTER_ERROR_S)
             except Exception as error:  # noqa: BLE001 pages are read without it
                 BUG.log(error, what="news for pages")
@@ -109,7 +109,7 @@ class PageFeed:
 
 
 class PageChanges:
-    """The streams of all pages."""
+    """Serves the streams of all pages."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -118,7 +118,7 @@ class PageChanges:
         self._places = Places(IN_ALL)  # a page that is not visible has none
 
     async def answer(self, request: Request, follow: Follow, name: str) -> Response:
-        """Answer with a stream for a reader who is signed in; what is refused has no page: nobody looks at it."""
+        """Answer with a stream for a reader who is signed in; a rejection is not a page, as nobody reads it."""
         exchange = self._exchange
         try:
             scope = await self._reader(request)
@@ -153,14 +153,14 @@ class PageChanges:
         async with contextlib.AsyncExitStack() as place:
             try:
                 await place.enter_async_context(following)
-            except GpuwasteError:  # the store refuses, as its own log line says: the browser asks again
+            except GpuwasteError:  # the store fails, and logs it: the browser asks again
                 return
             yield b"retry: 5000\n\n"
             while clock() - began < _LONGEST_S:
                 with_news = await _set_within(follower.news, _BEAT_S)
                 try:
                     scope = await self._exchange.visitor(request, self._exchange.reading.get(Visitors).watching)
-                except GpuwasteError:  # Slurm did not say who this is: the browser asks again
+                except GpuwasteError:  # Slurm did not answer who this is: the browser asks again
                     return
                 if scope is None or scope.user != follower.scope.user:
                     yield _OVER
@@ -169,7 +169,7 @@ class PageChanges:
                 if with_news or clock() - told >= follow.every_s:
                     try:
                         await self._renewed(follow)
-                    except GpuwasteError:  # the store refuses, as its own log line says: the browser asks again
+                    except GpuwasteError:  # the store fails, and logs it: the browser asks again
                         return
                     yield _CHANGED
                     await asyncio.sleep(_QUIET_S)
@@ -178,7 +178,7 @@ class PageChanges:
                     yield b":\n\n"
 
     async def _renewed(self, follow: Follow) -> None:
-        """Wait until what the page shows is renewed: once for all who wait."""
+        """Wait until the data of the page is renewed: once for all who wait."""
         if follow.renewing is None:
             return
         found = follow.renewing(self._exchange.reading)
@@ -188,13 +188,13 @@ class PageChanges:
 
 
 def _place(request: Request) -> int | None:
-    """Return how far the stream of events was when the page was made, as the page says."""
+    """Return how far the stream of events was when the page was made, from its request."""
     after = request.query_params.get("after", "")
     return int(after) if _PLACE.fullmatch(after) else None
 
 
 async def _set_within(news: asyncio.Event, seconds: float) -> bool:
-    """Wait for news; return whether there are any, which are old news then."""
+    """Wait for news; return whether there are any, and clear them."""
     try:
         await asyncio.wait_for(news.wait(), seconds)
     except TimeoutError:

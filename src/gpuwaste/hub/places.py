@@ -15,10 +15,10 @@ _AFTER_S: Final = 60
 
 
 class Places:
-    """How many readers stay connected, in all and of one user; for one event loop."""
+    """Bounds the connected readers, in total and per user; for one event loop."""
 
     def __init__(self, in_all: int, kept: int = 0) -> None:
-        """Of all places so many are kept for callers who are not bounded: operators, staff and daemons."""
+        """`kept` of all places are reserved for callers who are not bounded: operators, staff and daemons."""
         self._in_all = in_all
         self._kept = kept
         self._taken = 0

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the hub speaks it: uvicorn's, with the deadlines and bounds that it lacks, and the peer's uid."""
+"""The hub's HTTP/1.1: uvicorn's, with the deadlines and bounds that it lacks, and the peer's uid."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What connections may take: seconds for a head, seconds without reading an answer, how many may still ask."""
+    """Limits of connections: seconds for a head, seconds without reading an answer, how many may be incomplete."""
 
     header_s: float = 10.0
     write_s: float = 60.0
@@ -28,7 +28,7 @@ BOUNDS: Final = Bounds()
 
 
 class HubProtocol(H11Protocol):
-    """HTTP/1.1 that knows the peer of a Unix socket, and closes on a client that does not get to its request."""
+    """HTTP/1.1 that knows the peer of a Unix socket, and disconnects a client that does not complete its request."""
 
     header_deadline_s = BOUNDS.header_s
     write_deadline_s = BOUNDS.write_s
@@ -39,7 +39,7 @@ class HubProtocol(H11Protocol):
     _peer: Hashable = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Note who is there, and start the clock."""
+        """Note the peer, and start the deadline."""
         super().connection_made(transport)
         sock = transport.get_extra_info("socket")
         if self.listener is not None:
@@ -66,20 +66,20 @@ class HubProtocol(H11Protocol):
         self._count()
 
     def pause_writing(self) -> None:
-        """Start a clock: the client has not read what it was sent."""
+        """Start the deadline for reading: the client has not read its answer."""
         super().pause_writing()
         if self._unread is None:
             self._unread = self.loop.call_later(self.write_deadline_s, self.cut_off)
 
     def resume_writing(self) -> None:
-        """Stop that clock: it reads."""
+        """Stop that deadline: the client reads."""
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clocks."""
+        """Stop the deadlines."""
         for timer in (self._impatient, self._unread):
             if timer is not None:
                 timer.cancel()
@@ -87,14 +87,14 @@ class HubProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def cut_off(self) -> None:
-        """End the connection at once: nothing that it was to get is kept for it."""
+        """Close the connection at once; unsent data is dropped."""
         sock = self.transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()
 
     def _count(self) -> None:
-        """Count the connection where its request, body included, is not there yet."""
+        """Count the connection while its request, body included, is incomplete."""
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:

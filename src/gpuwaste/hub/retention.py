@@ -22,7 +22,7 @@ _FAILED: Final = log_event.warning(
 
 
 class TableRetention(Part):
-    """`worker` runs it; whether a feature is used or not, what it has stored goes at its time."""
+    """`worker` runs it; rows are deleted whether their feature is still used or not."""
 
     late = True
 
@@ -45,7 +45,7 @@ class TableRetention(Part):
         return {("hub.verdict_days",): self.use}
 
     def use(self, config: Config) -> None:
-        """Keep rows for the days of this configuration from now on."""
+        """Use the retention of this configuration from now on."""
         for _, kept in retentions():
             section, key = kept.days.split(".")
             self._days[kept.days] = getattr(getattr(config, section), key)

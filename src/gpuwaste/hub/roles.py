@@ -28,7 +28,7 @@ _STALE: Final = log_event.warning(
 
 
 class Roles(Part):
-    """sacctmgr's answers, kept for minutes, longer while Slurm is down; what was never told gives no right."""
+    """sacctmgr's answers, kept for minutes, longer while Slurm is down; without an answer there is no right."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Roles(Part):
         return {("hub.staff_groups",): lambda c: self.set_staff(c.hub.staff_groups)}
 
     def scope(self, user: str) -> Scope:
-        """Return what the user may read now; asks Slurm where the answers have become old."""
+        """Return what the user may read now; queries Slurm where the answers are too old."""
         if not self._asked or self._clock.mono_us() >= self._next_us:
             self.refresh()
         operator = self._levels.get(user, "").lower() in _ALL
@@ -72,7 +72,7 @@ class Roles(Part):
         self._staff = frozenset(groups)
 
     def refresh(self) -> None:
-        """Ask Slurm, one thread at a time; others go on with the old answers, but for the very first time."""
+        """Query Slurm, one thread at a time; others use the old answers meanwhile, except the very first time."""
         if not self._lock.acquire(blocking=not self._asked):
             return
         try:

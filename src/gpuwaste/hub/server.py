@@ -28,7 +28,7 @@ DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 3584
 _BACKLOG: Final = 2048  # connections that the kernel keeps for us
-_ACCEPTS: Final = 64  # taken in before those that are there are read: a burst must not make requests look late
+_ACCEPTS: Final = 64  # accepted before existing connections are read: a burst must not make requests appear late
 FILES: Final = 8192
 _STOPS: Final = log_event.info("hub-stops: {signal}: the hub finishes open requests and stops")
 
@@ -36,7 +36,7 @@ _STOPS: Final = log_event.info("hub-stops: {signal}: the hub finishes open reque
 class HubSockets:
     """The TCP and the Unix socket, None where not configured; `tls` are the paths of certificate and key.
 
-    Who serves a socket closes it at the end.
+    The server of a socket closes it at the end.
     """
 
     def __init__(self, tcp: socket.socket | None, unix: socket.socket | None, tls: tuple[str, str] | None) -> None:
@@ -46,7 +46,7 @@ class HubSockets:
 
     @classmethod
     def open(cls, hub: HubConfig) -> Self:
-        """Listen as [hub] says. Raises ConfigError."""
+        """Listen as configured in [hub]. Raises ConfigError."""
         tcp = open_tcp(hub.listen) if hub.listen else None
         unix = open_unix(Path(hub.socket)) if hub.socket else None
         if tcp is None and unix is None:
@@ -54,13 +54,13 @@ class HubSockets:
         return cls(tcp, unix, (hub.tls_cert, hub.tls_key) if hub.tls_cert else None)
 
     def copies(self) -> Self:
-        """Return sockets with the same queues of connections: when they are closed, these here go on to listen."""
+        """Return sockets with the same queues of connections: when they are closed, these continue to listen."""
         tcp, unix = (None if sock is None else _copy(sock) for sock in (self.tcp, self.unix))
         return type(self)(tcp, unix, self.tls)
 
     @property
     def places(self) -> str:
-        """Where it listens, for the log."""
+        """Where the hub listens, for the log."""
         return " and ".join(listening(sock) for sock in (self.tcp, self.unix) if sock is not None)
 
 
@@ -135,7 +135,7 @@ class WebServer:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used.
 
         `serves` is called once, when every socket is served; `beat` by the event loop every BEAT_S. At the end requests
-        in flight have `drain_s`.
+        in flight have `drain_s` to finish.
         """
         self.limiter = ConnectionLimiter(bounds.waiting)
         own: dict[str, Any] = {
@@ -155,7 +155,7 @@ class WebServer:
             self._servers.append((_UvicornServer(_config(app, over_unix, None, drain_s)), unix))
 
     def run(self, *, signals: bool = True) -> None:
-        """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""
+        """Serve until `stop`, or until SIGTERM or SIGINT; requests in flight are finished first."""
         asyncio.run(self._run(signals=signals))
 
     def stop(self) -> None:
@@ -213,7 +213,7 @@ def _config(app: ASGIApp, protocol: type[HubProtocol], tls: tuple[str, str] | No
 
 
 def make_room() -> None:
-    """Raise the limit of open files, as far as we may, to what the connections of two sockets and the store take."""
+    """Raise the limit of open files, as far as allowed, to the need of the connections of two sockets and the store."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

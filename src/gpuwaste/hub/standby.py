@@ -1,7 +1,7 @@
-"""Standby: a hub that waits for its lake answers reads meanwhile, and takes batches for the hub that serves.
+"""Standby: a hub that waits for its lake answers reads meanwhile, and accepts batches for the hub that serves.
 
-It is a hub without its threads around a store that cannot be written. Each read is of the lake's newest snapshot;
-thresholds are looked up every few seconds. Nothing here keeps the hub from taking the lake, also where PostgreSQL or
+It is a hub without its threads around a store that cannot be written. Each read uses the lake's newest snapshot;
+thresholds are read every few seconds. Nothing here keeps the hub from taking the lake, also where PostgreSQL or
 a Slurm command hangs.
 """
 
@@ -48,7 +48,7 @@ class Standby:
     def __init__(
         self, config: Config, ports: HubPorts, location: LakeLocation, sockets: Callable[[], HubSockets]
     ) -> None:
-        """`sockets` opens the hub's sockets, or returns them where they are open."""
+        """`sockets` opens the hub's sockets, or returns the open ones."""
         self._config = config
         self._ports = ports
         self._location = location
@@ -81,7 +81,7 @@ class Standby:
         return _LOOK_S
 
     def end(self) -> None:
-        """Leave off for good; the sockets go on to listen. A thread that hangs is left behind, and begins nothing."""
+        """Stop for good; the sockets continue to listen. A thread that hangs is abandoned, and begins nothing."""
         self.worker.end()
         with self._lock:
             self._over = True
@@ -89,17 +89,17 @@ class Standby:
             self._server.end()
         self._close()
         self.worker.stop(_STOP_S)
-        gc.collect()  # a whole hub, with its kept answers: the one that runs next needs the room
+        gc.collect()  # a complete hub, with its cached answers: the one that runs next needs the memory
 
     def _begin(self) -> None:
-        """Open the lake and serve it, unless that came to its end meanwhile. Raises GpuwasteError."""
+        """Open the lake and serve it, unless `end` was called meanwhile. Raises GpuwasteError."""
         with contextlib.ExitStack() as ends:
             store = open_reader(self._location, self._config.hub, self._ports.clock)
             ends.callback(store.close)
             inbox = InboxRoom(self._location, store, self._ports.clock)
             ends.callback(inbox.close)
             hub = Hub(self._config, self._ports, store, inbox)
-            hub.get(ClusterFacts).cluster()  # documents have its name, and nobody else asks for it here
+            hub.get(ClusterFacts).cluster()  # documents have its name, and nothing else requests it here
             with self._lock:
                 if not self._over:
                     self._serve(_Reading(hub, store, inbox))
@@ -130,11 +130,11 @@ class _Reading:
         self._inbox = inbox
 
     def takes(self) -> bool:
-        """Tell whether batches are taken."""
+        """Return whether batches are taken."""
         return self._inbox.takes
 
     def refresh(self) -> None:
-        """Use the thresholds that stand in the lake. Raises StoreError where the lake cannot be read any more."""
+        """Use the thresholds that are stored in the lake. Raises StoreError where the lake cannot be read any more."""
         self._store.check_version()
         self._inbox.look()
         self._hub.get(Judging).follow()

@@ -1,8 +1,8 @@
 """StandbyGate: what a hub that stands by answers: reads and pages of what is stored, and batches for the lake's inbox.
 
-For all else it sends on to the next hub. A route that neither is named here nor says so itself is refused: what a hub
-keeps in memory, and what it writes, is the serving hub's. Links and sessions of pages are in the lake's PostgreSQL, as
-all hubs see them.
+All else it refers to the next hub. A route that is neither listed here nor declared as answered is rejected: what a
+hub keeps in memory, and what it writes, is the serving hub's. Links and sessions of pages are in the lake's PostgreSQL,
+so that all hubs see them.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ _BODY_S: Final = 10.0
 class StandbyGate:
     """A middleware around `app`, the application of a hub that reads the lake; None while it cannot be read.
 
-    `takes` tells whether batches can be left in the inbox.
+    `takes` returns whether batches can be put into the inbox.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class StandbyGate:
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; each answer but a batch's has the header that says that nothing was done.
+        """Serve one request; each answer except a batch's has the header that states that nothing was done.
 
-        A batch that was let in is answered as by the hub that serves: of a 503 nobody knows whether it is stored.
+        A batch that was admitted is answered as by the hub that serves: after a 503 it is unknown whether it is stored.
         """
 
         async def marked(message: Message) -> None:
@@ -86,7 +86,7 @@ class StandbyGate:
         await SafeHeaders(_refusal(path, words))(scope, receive, marked)
 
     async def _pass_over(self, receive: Receive) -> None:
-        """Read a body and forget it: a sender whose connection ends before would not see the answer."""
+        """Read a body and drop it: a sender whose connection ends before would not see the answer."""
         passed = 0
         try:
             async with asyncio.timeout(_BODY_S):
@@ -105,7 +105,7 @@ def _answered() -> re.Pattern[str]:
 
 
 def _refusal(path: str, words: dict[str, str]) -> Response:
-    """Return a page where a browser asks for one, else a line in JSON."""
+    """Return a page where a browser requests one, else a line in JSON."""
     if path.startswith(_NO_PAGES) or path.endswith(".json"):
         answer = json_response(words, LATER)
     else:

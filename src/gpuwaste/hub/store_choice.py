@@ -1,4 +1,4 @@
-"""Which store the hub keeps: one file in its state_dir, or a lake."""
+"""Which store the hub uses: one file in its state_dir, or a lake."""
 
 import re
 from pathlib import Path
@@ -54,5 +54,5 @@ def open_store(hub: HubConfig, clock: Clock) -> HubStore:
 
 
 def open_reader(location: LakeLocation, hub: HubConfig, clock: Clock) -> LakeReader:
-    """Open the lake of another hub to read. Raises StoreError."""
+    """Open the lake of another hub for reading. Raises StoreError."""
     return LakeReader.open_lake(location, clock, Path(hub.state_dir) / _SCRATCH_OF_READER, hub.memory_mb)

@@ -1,7 +1,7 @@
 """Erases a user from the hub's store while no hub runs: the rows, then every older copy of them that the store keeps.
 
-The rows change in one transaction. What was in the file, or in the lake's files, before is still there then: a file is
-written anew, and a lake forgets its past. Both are done at each call, so that a second one ends what was interrupted.
+The rows change in one transaction. Older copies remain in the file, or in the lake's files, so that a file is
+rewritten, and a lake drops its old snapshots. Each call does this, so that a second one completes an interrupted one.
 """
 
 import os
@@ -30,7 +30,7 @@ _COMMAND: Final = "gpuwaste hub erase"
 _UNFINISHED: Final = STORE_NAME + ".erasing"
 _COPIES: Final = (STORE_NAME + ".before-*", STORE_NAME + ".moving*", "move.unfinished", "backup.unfinished")
 _SIMULATIONS: Final = "simulations"
-_ROOM: Final = 1.1  # of the store's size, for the file that is written anew
+_ROOM: Final = 1.1  # of the store's size, for the file that is rewritten
 _AFTER_ALL_US: Final = 1 << 62  # an instant after that of every batch
 _TURNS: Final = 6  # a table that was put aside is dropped, and the newer one as well
 
@@ -64,14 +64,14 @@ class StoreEraser:
         self._path = self._state_dir / STORE_NAME
 
     def erase(self, user: str, *, only_count: bool) -> ErasureResult:
-        """Erase a user, or with `only_count` say what that would change. Raises GpuwasteError."""
+        """Erase a user, or with `only_count` return what that would change. Raises GpuwasteError."""
         person = PersonName(user)
         try:
             with self._opened() as store:
                 result = self._erase_rows(store, user, person, only_count=only_count)
                 if only_count:
                     return result
-                shutil.rmtree(self._state_dir / SAVED_HISTORY, ignore_errors=True)  # the hub makes it anew
+                shutil.rmtree(self._state_dir / SAVED_HISTORY, ignore_errors=True)  # the hub creates it again
                 if isinstance(store, LakeStore):
                     store.forget_past()
                     return result
@@ -83,7 +83,7 @@ class StoreEraser:
 
     @contextmanager
     def _opened(self) -> Iterator[HubStore]:
-        """Lend the store, which no hub uses meanwhile. Raises GpuwasteError."""
+        """Yield the store, which no hub uses meanwhile. Raises GpuwasteError."""
         lake = lake_location(self._hub)
         if lake is None:
             if not self._path.is_file():
@@ -116,7 +116,7 @@ class StoreEraser:
 
     @staticmethod
     def _empty_inbox(store: HubStore) -> None:
-        """Drop the batches that were merged. Raises StoreError where some were not: they may name the user."""
+        """Drop the merged batches. Raises StoreError where some are not merged: they may name the user."""
         with store.reader() as db:
             batches = waiting(db).batches
         if batches:
@@ -128,7 +128,7 @@ class StoreEraser:
             turn(store, _AFTER_ALL_US, rows=1)
 
     def _copied(self, store: HubStore) -> Path:
-        """Write the store to a new file without the parts of the old one that are not used any more."""
+        """Write the store to a new file without the unused parts of the old one."""
         new = self._state_dir / _UNFINISHED
         free, needed = shutil.disk_usage(self._state_dir).free, int(store.size_b() * _ROOM)
         new.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ class StoreEraser:
         return new
 
     def _put(self, new: Path) -> None:
-        """Put the new file in the place of the old one. Raises StoreError where a hub was started meanwhile."""
+        """Replace the old file by the new one. Raises StoreError where a hub was started meanwhile."""
         with nobody_has(self._path):
             if self._path.with_name(STORE_NAME + ".wal").exists():
                 raise StoreError(f"{self._path}: was changed meanwhile: stop the hub and erase again")
@@ -153,7 +153,7 @@ class StoreEraser:
             sync_directory(self._state_dir)
 
     def _copies(self, person: PersonName) -> list[str]:
-        """Return what else in the state directory may name the user."""
+        """Return the other files in the state directory that may name the user."""
         found = [path for pattern in _COPIES for path in self._state_dir.glob(pattern)]
         for path in (self._state_dir / _SIMULATIONS).glob("*.json"):
             with suppress(OSError):

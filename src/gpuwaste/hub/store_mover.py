@@ -1,7 +1,7 @@
-"""Moves the hub's store from its file to its lake, or back: what hubs must not use meanwhile, and when it changes.
+"""Moves the hub's store from its file to its lake, or back: what hubs must not use meanwhile, and when they switch.
 
-The old store is the hub's until every count and sum of the new one is equal to its own. Then a note keeps hubs from the
-old one, and only then the new one is open to them: never may two hubs write to two stores of one site.
+The hub uses the old store until every count and sum of the new one is equal. Then a note keeps hubs from the old one,
+and only then they may open the new one: two hubs must never write to two stores of one site.
 """
 
 import fcntl
@@ -64,7 +64,7 @@ class StoreMover:
         return self._to_lake(snapshot, last=False)
 
     def to_lake(self) -> MoveResult:
-        """Copy what the lake has not got yet, and give it to the hub, which is stopped. Raises StoreError, OSError."""
+        """Copy what the lake still lacks, and switch the stopped hub to it. Raises StoreError, OSError."""
         return self._to_lake(self.store, last=True)
 
     def fill_file(self) -> MoveResult:
@@ -73,7 +73,7 @@ class StoreMover:
             return self._to_file(db, last=False)
 
     def to_file(self, *, force: bool) -> tuple[MoveResult, bool]:
-        """Copy the lake to a new file; tell also whether that was the last part, which needs a lake without a hub.
+        """Copy the lake to a new file; return also whether that was the last part, which needs a lake without a hub.
 
         Raises StoreError, OSError; `force` replaces a file that is there.
         """
@@ -122,7 +122,7 @@ class StoreMover:
             db.execute("CHECKPOINT")
         _sync(target)
         note_moved(self.store, UNFINISHED)
-        with lake.writing():  # fails where a hub has taken the lake over
+        with lake.writing():  # fails where a hub has taken over the lake
             lake.forget_move()
             lake.note_move("moved")
         put_store(target, self.store, BEFORE)
@@ -135,7 +135,7 @@ class StoreMover:
 
 
 def _made(target: Path) -> None:
-    """Make the file that is filled, or go on with one that a move left; one that cannot be used is made anew."""
+    """Create the file that is filled, or continue with one that a move left; an unusable one is created again."""
     try:
         Database.open(target, "hub").close()
     except StoreError:
@@ -147,7 +147,7 @@ def _made(target: Path) -> None:
 
 
 def _number_on(db: Database) -> None:
-    """Have the next event numbered after the last one: a lake has no sequence."""
+    """Set the number of the next event after the last one: a lake has no sequence."""
     ((last, used),) = db.execute(
         f"SELECT {db.text('event_seq')}, coalesce(last_value, 0) FROM duckdb_sequences()"  # noqa: S608 a query of ours
         " WHERE sequence_name = 'event_seq'"

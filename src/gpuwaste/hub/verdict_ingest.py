@@ -1,4 +1,4 @@
-"""POST /v1/verdicts: what advisors said, from the agents' and advisors' own user."""
+"""POST /v1/verdicts: the verdicts of advisors, sent by the agents' and advisors' own user."""
 
 import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from gpuwaste.net.batch import Envelope
 from gpuwaste.net.request_signing import Caller, sender_of
 from gpuwaste.store.database import Database
 
-_AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's
+_AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may be ahead of this host's
 _KIND: Final = "job.verdict"
 _FIRST_US: Final = 946_684_800_000_000  # 2000-01-01: before it there was no Slurm
 
 
 class VerdictIngest(BatchReceiver[Verdict], Part):
-    """Takes verdicts."""
+    """Receives verdicts."""
 
     path = "/v1/verdicts"
     what = "verdicts"
@@ -114,7 +114,7 @@ class VerdictIngest(BatchReceiver[Verdict], Part):
 
 
 def verdict_counters() -> tuple[Counter, Counter]:
-    """Return what counts verdicts that were received, and those that are invalid."""
+    """Return the counters of received and of invalid verdicts."""
     received = Counter(
         "gpuwaste_hub_verdicts", "Verdicts received, by action; each id once.", ["action"], registry=None
     )
@@ -124,6 +124,6 @@ def verdict_counters() -> tuple[Counter, Counter]:
 
 
 def _event(row: Verdict) -> StoredEvent:
-    """Return the event of a verdict, without data: it is read beside the verdict, which is kept as well."""
+    """Return the event of a verdict, without data: it is read together with the verdict, which is kept as well."""
     subject = VERDICT + row.id
     return StoredEvent(event_id(_KIND, subject), _KIND, subject, row.at_utc_us // 1_000_000, data="")

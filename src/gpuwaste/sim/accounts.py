@@ -1,6 +1,6 @@
 """The tree of accounts and users as arrays, as fair share and limits walk it.
 
-Nodes are the associations by their place in the cluster's model, in which they should stand as Slurm orders siblings
+Nodes are the associations by their place in the cluster's model, which should list siblings in Slurm's order
 (by `lft`): where accounts tie in Fair Tree, the first one ranks first.
 """
 
@@ -21,7 +21,7 @@ _ROOT = "root"
 
 
 class AccountTree(NamedTuple):
-    """n associations for compiled code; one of them is root, of which all others are below.
+    """n associations for compiled code; one of them is root, which is above all others.
 
     `parent` [n] is the association above, -1 for root. `above` [n] is the one whose usage a share is a part of: the
     nearest above that does not share as its parent does. `below` lists those of one `above` from `first[k]` to

@@ -56,13 +56,13 @@ def tres_names(model: ClusterModel) -> tuple[str, ...]:
 
 
 def tres_row(names: Sequence[str], amounts: Mapping[str, float], absent: float = 0.0) -> Floats:
-    """Return a row [len(names)] of amounts; `absent` where a name has none. Names that are no column are left out."""
+    """Return a row [len(names)] of amounts; `absent` where a name has none. Names without a column are left out."""
     known = {name.lower(): amount for name, amount in amounts.items()}
     return np.array([known.get(name.lower(), absent) for name in names], dtype=np.float64)
 
 
 class LimitTable(NamedTuple):
-    """Limits for compiled code; infinity stands for none. The last row of QOS, which place -1 finds, has none.
+    """Limits for compiled code; infinity means no limit. The last row of QOS, which place -1 finds, has none.
 
     `qos_counts` [Q + 1, 4] and `assoc_counts` [A, 4] by GRP_JOBS, GRP_WALL, MAX_JOBS, MAX_WALL (walls in seconds),
     `above_counts` the same without limits that hold for the association of a job only, `qos_tres` and `assoc_tres`
@@ -141,7 +141,7 @@ def no_limits() -> LimitTable:
 
 
 def unmodelled(model: ClusterModel, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the TRES that a limit of the cluster names and that are no column (licenses, energy): not enforced."""
+    """Return the TRES that a limit of the cluster names and that have no column (licenses, energy): not enforced."""
     limits = [*(each.limits for each in model.qos), *(each.limits for each in model.associations)]
     found = {name.lower() for one in limits for kind in _tres_kinds(one) for name in kind}
     return tuple(sorted(found - {name.lower() for name in names}))

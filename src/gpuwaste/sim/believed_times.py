@@ -1,9 +1,9 @@
 """How long a job is believed to run, from its user's earlier jobs: a quantile of them, or the mean of the last two.
 
-The order is the log's: a job counts from the second on in which it ended there, ends before submissions of one instant.
+The order is the log's: a job counts from the second in which it ended there; at one instant ends precede submissions.
 
 Tsafrir, Etsion and Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates"
-(2007): a job counts from its end on, and a user with fewer than two ended jobs is believed.
+(2007): a job counts from its end on, and for a user with fewer than two ended jobs their limit is used.
 """
 
 from typing import Final
@@ -14,10 +14,10 @@ from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.trace import Ints
 
-LAST: Final = 64  # jobs of a user that are looked at
+LAST: Final = 64  # jobs of a user that are considered
 LEAST: Final = 10  # ended jobs of a user before anything is expected of the next
 UNKNOWN: Final = -1
-ENDLESS: Final = 1 << 40  # seconds: what a job counts as that its limit ended; nobody knows how long it would have run
+ENDLESS: Final = 1 << 40  # seconds: the length of a job that its limit ended; its real length is unknown
 
 
 def expected(table: JobTable, level: float) -> Ints:
@@ -64,7 +64,7 @@ def no_runs(user: Ints) -> Ints:
 
 @compiled
 def ended(runs: Ints, user: int, run: int) -> None:
-    """Take a job that has ended."""
+    """Record a job that has ended."""
     runs[user, 1] = runs[user, 0]
     runs[user, 0] = run
 

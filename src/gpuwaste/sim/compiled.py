@@ -1,4 +1,4 @@
-"""numba's compiler, typed: schedulers' loops as machine code, kept beside the source or in the user's cache."""
+"""numba's compiler, typed: schedulers' loops as machine code, cached next to the source or in the user's cache."""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
@@ -15,9 +15,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def in_place(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that makes no arrays: it does not count references to those that it looks at.
+    """Compile a function that makes no arrays: it does not count references to those that it reads.
 
-    Whoever calls it holds them. In short loops over rows the counts take most of the time.
+    The caller holds them. In short loops over rows the counts take most of the time.
     """
     return _compiled(function, {"_nrt": False})
 
@@ -25,6 +25,6 @@ def in_place(function: Callable[P, R]) -> Callable[P, R]:
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
     try:
         found = numba.njit(cache=True, error_model="numpy", **options)(function)
-    except RuntimeError:  # nowhere to keep it: an installed package, and a user without a home
+    except RuntimeError:  # nowhere to cache it: an installed package, and a user without a home
         found = numba.njit(error_model="numpy", **options)(function)
     return cast("Callable[P, R]", found)

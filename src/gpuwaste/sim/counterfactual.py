@@ -1,4 +1,4 @@
-"""A simulation with its what-ifs: every change is played by every scheduler, and set beside the base."""
+"""A simulation with its what-ifs: every scheduler plays every change, which is compared with the base."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,9 +51,9 @@ def compared(
     progress: Progress = lambda _: None,
     left_out: Callable[[NoDataError], None] | None = None,
 ) -> Iterator[Counterfactual]:
-    """Yield the answer as it grows: schedulers beside the first one, then each what-if beside the same scheduler.
+    """Yield the growing answer: schedulers compared with the first one, then each what-if with the same scheduler.
 
-    `plays` are the base's, by scheduler. A change that no job allows is given to `left_out`, where it is set. Raises
+    `plays` are the base's, by scheduler. A change that no job allows is passed to `left_out`, where it is set. Raises
     UsageError, NoDataError, ConfigError.
     """
     runs = {name: Run.of(case.trace, play, case.processors) for name, play in plays.items()}
@@ -91,7 +91,7 @@ def compared(
 
 
 def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -> None:
-    """Raise UsageError for a what-if that changes nothing that a chosen scheduler goes by."""
+    """Raise UsageError for a what-if that changes nothing that a chosen scheduler uses."""
     counting = [name for name in chosen if not places_on_nodes(SCHEDULERS[name])]
     for name, _ in wanted:
         if counting and needs_cluster(name):
@@ -154,9 +154,9 @@ def _series(name: str, run: Run, edges: Ints) -> SimulatedSeries:
 
 
 def with_proposal(document: SimulationDocument) -> SimulationDocument:
-    """Return the document with its proposal: none where no change's 95 % interval lies below 0.
+    """Return the document with its proposal: none where no change's 95 % interval is below 0.
 
-    Other schedulers are no change of a site's settings, so only what-ifs of the first scheduler count.
+    Another scheduler is no change of a site's settings, so only what-ifs of the first scheduler count.
     """
     first = next(iter(document.schedulers))
     changes = [one for one in document.differences if one.base == one.scheduler == first]

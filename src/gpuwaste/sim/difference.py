@@ -42,7 +42,7 @@ class Run:
 
 
 class Labels(Protocol):
-    """What jobs are grouped by, a row for each `trace.row`; a JobTable has it."""
+    """What jobs are grouped by, a row for each `trace.row`; a JobTable is one."""
 
     @property
     def user(self) -> Categories:
@@ -62,7 +62,7 @@ class Labels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NamedDifference:
-    """What a difference is called, and what there is to tell about it."""
+    """The name of a difference, and what is known about it."""
 
     base: str
     change: str
@@ -161,7 +161,7 @@ def wait_deltas(
 ) -> dict[str, Delta]:
     """Return mean, median and 95th percentile of paired waits [n], seconds, with intervals where blocks are enough.
 
-    Without `drawn_levels` the mean alone has one.
+    Without `drawn_levels` only the mean has one.
     """
     found = {"mean_wait_s": _mean_delta(blocks, places, before, after)}
     for name, level in _LEVELS.items():
@@ -244,7 +244,7 @@ def held_until(first: Ints, end: Ints, size: Ints, edges: Ints) -> Floats:
 
 
 def _area(instants: Ints, size: Ints, edges: Ints) -> Floats:
-    """Return the sum over instants before each edge of size x (edge - instant); floats bear what integers would not."""
+    """Return the sum over instants before each edge of size x (edge - instant); floats, as integers may overflow."""
     order = np.argsort(instants, kind="stable")
     at = instants[order].astype(np.float64) - float(edges[0])
     sizes = size[order].astype(np.float64)
@@ -284,7 +284,7 @@ def _groups(
     for kind, column in kinds.items():
         counts = np.bincount(column.codes, minlength=len(column.values))
         present = int(np.count_nonzero(counts))
-        if present < 2 and kind != "size":  # noqa: PLR2004 one group is what the figures are of
+        if present < 2 and kind != "size":  # noqa: PLR2004 the figures already describe a single group
             continue
         order = np.argsort(-counts, kind="stable")[: min(MOST_GROUPS, present)]
         if kind == "size":

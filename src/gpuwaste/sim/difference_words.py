@@ -83,7 +83,7 @@ def name_of(difference: Difference) -> str:
 
 
 def sentence(difference: Difference, resource: str) -> str:
-    """Say what a change does to the mean wait, with its interval, and what it frees."""
+    """Return what a change does to the mean wait, with its interval, and what it frees, as a sentence."""
     wait, held = difference.figures["mean_wait_s"], difference.figures["held_h"]
     ends = interval_words(wait, "s")
     within = "" if ends == UNKNOWN else f" (95 %: {ends})"
@@ -107,7 +107,7 @@ def counts(difference: Difference) -> str:
 
 
 def energy_words(document: SimulationDocument) -> Iterator[str]:
-    """Say what was measured of the energy of the jobs' GPUs; nothing where nothing was."""
+    """Return what was measured of the energy of the jobs' GPUs; nothing where nothing was."""
     energy = document.energy
     if energy is None:
         return
@@ -124,7 +124,7 @@ def energy_words(document: SimulationDocument) -> Iterator[str]:
 
 
 def not_modelled(document: SimulationDocument) -> Iterator[str]:
-    """Say what the machine of these schedulers leaves out: of those that count, and of those on nodes."""
+    """Return what the machine of these schedulers leaves out: of those that count, and of those on nodes."""
     if any(name not in document.nodes for name in document.schedulers):
         yield _counted(document)
     if document.nodes:
@@ -217,7 +217,7 @@ def change_text(difference: Difference, resource: str, look: Look, seeds: str = 
 
 
 def seeds_notes(document: SimulationDocument) -> Iterator[str]:
-    """Yield what a reader must know of the seeds."""
+    """Yield what a reader must know about the seeds."""
     seeds = document.seeds
     if seeds is None:
         return
@@ -231,7 +231,7 @@ def seeds_notes(document: SimulationDocument) -> Iterator[str]:
 
 
 def seed_rows(difference: Difference, seeds: Seeds, resource: str) -> Iterator[Sequence[str]]:
-    """Yield the rows of a view: change, scheduler, of what, figure, base, changed, difference, interval."""
+    """Yield the rows of a view: change, scheduler, group, figure, base, changed, difference, interval."""
     for cells in _changes(difference, resource):
         yield (difference.change, difference.scheduler, f"mean of {_count(seeds)}", *cells)
 

@@ -57,7 +57,7 @@ class Waits(Struct, kw_only=True, frozen=True):
 
 
 class SchedulerResult(Waits, kw_only=True, frozen=True):
-    """What one scheduler would have done, and how it compares with the first one that was asked for."""
+    """What one scheduler would have done, and how it compares with the first one that was requested."""
 
     title: str
     later_than_first: Annotated[
@@ -205,7 +205,7 @@ class Seeds(Struct, kw_only=True, frozen=True):
 
 
 class Proposal(Struct, kw_only=True, frozen=True):
-    """The change that shortens the mean wait most; its interval lies below 0. Nothing applies it."""
+    """The change that shortens the mean wait most; its interval is below 0. Nothing applies it."""
 
     change: str
     scheduler: str

@@ -14,11 +14,11 @@ _AT_ONCE: Final = 64
 
 
 def with_failures(model: ClusterModel, seed: int, start: int, end: int) -> ClusterModel:
-    """Return the model with the outages that its rates give from `start` to `end`, beside those of the file.
+    """Return the model with the outages that its rates give from `start` to `end`, in addition to those of the file.
 
     A node runs for a mean of mtbf_h hours, then is down for a mean of repair_h (an alternating renewal process; Barlow
-    and Proschan 1965), each time at least a second. A node's outages depend on the seed and on its place among the
-    nodes alone, so that a longer trace has the same ones first. Raises ConfigError for more than MAX_OUTAGES.
+    and Proschan 1965), each time at least a second. A node's outages depend only on the seed and on its place among
+    the nodes, so that a longer trace has the same ones first. Raises ConfigError for more than MAX_OUTAGES.
     """
     rates = model.failures
     if rates is None or end <= start:

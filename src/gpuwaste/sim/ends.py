@@ -1,10 +1,10 @@
 """What compiled loops keep of running jobs: their ends as a heap, their believed ends sorted, the free processors.
 
-The heap of ends is `times[:size]` and `jobs[:size]`; whoever holds it keeps the size. Equal times come out by job.
-Believed ends are sorted: `times[first:last]` are the instants and `jobs[first:last]` the jobs; equal times lie by job.
+The heap of ends is `times[:size]` and `jobs[:size]`; the caller keeps the size. Equal times are popped by job.
+Believed ends are sorted: `times[first:last]` are the instants and `jobs[first:last]` the jobs; equal times by job.
 Such an array has twice the room of the jobs that can run at once, so that it is seldom moved. Free processors are
 steps: `times[first:last]` are instants and `free[k]` the processors that are free from times[k] until times[k + 1],
-after the last one for ever. The bounds of both are kept by whoever holds the arrays.
+after the last one for ever. The caller keeps the bounds of both.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def pop(times: Ints, jobs: Ints, size: int) -> int:
 
 @compiled
 def place_of(times: Ints, jobs: Ints, first: int, last: int, time: int, job: int) -> int:
-    """Return the first place that does not come before (time, job)."""
+    """Return the first place that is not before (time, job)."""
     while first < last:
         middle = (first + last) // 2
         if times[middle] < time or (times[middle] == time and jobs[middle] < job):

@@ -1,9 +1,9 @@
 """A queue ordered by multifactor priority with Fair Tree, on a count of processors, with backfill: for compiled loops.
 
-What of Slurm is kept: the main loop starts jobs by priority until one does not fit, whenever jobs have ended and
+What is modelled of Slurm: the main loop starts jobs by priority until one does not fit, whenever jobs have ended and
 every `cycle_s`; backfill, every `cycle_s`, gives each waiting job by priority its earliest start that delays none
 above it and starts those that may start now; jobs that are submitted wait for the next cycle
-(SchedulerParameters=defer); usage is charged and decays, and fair share is ranked anew, every `calc_s`. What is left
+(SchedulerParameters=defer); usage is charged and decays, and fair share is ranked again, every `calc_s`. What is left
 out: nodes, partitions, limits, the yields and depth of a cycle, bf_resolution.
 """
 
@@ -41,7 +41,7 @@ MARENOSTRUM: Final = QueueSettings(60, 300, WEEK_S, decay_per_second(WEEK_S))
 
 
 class Weights(NamedTuple):
-    """Weights of the factors of a priority, and when age has its whole weight, seconds."""
+    """Weights of the factors of a priority, and when age has its full weight, seconds."""
 
     fair_share: int = 100_000
     age: int = 100_000
@@ -50,11 +50,11 @@ class Weights(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """What orders n jobs: the tree, its usage [nodes] at the beginning, each job's user in it, and weighted parts.
+    """The order of n jobs: the tree, its usage [nodes] at the beginning, each job's user in it, and weighted parts.
 
     `after` [n] is the job that a job needs, -1 for none: it is submitted `notice_s` after the end of that one, not
-    before its own submission, and no two jobs need the same. `last` is the number of jobs at the end of the trace
-    whose starts are wanted alone, n for all.
+    before its own submission, and no two jobs need the same. Only the starts of the `last` jobs of the trace are
+    wanted, n for all.
     """
 
     tree: AccountTree
@@ -77,9 +77,9 @@ def ordered(
     last: int | None = None,
     notice_s: int = 0,
 ) -> Ordered:
-    """Arrange what orders n jobs; `owners` are (account, user), each with a share of 1 and its `usage`, CPU seconds.
+    """Build the order of n jobs; `owners` are (account, user), each with a share of 1 and its `usage`, CPU seconds.
 
-    `owner` [n] is each job's place among them; accounts lie below root, with a share of 1 each.
+    `owner` [n] is each job's place among them; accounts are below root, with a share of 1 each.
     """
     n = len(jobs.submit)
     accounts: dict[str, float] = {}
@@ -122,7 +122,7 @@ def starts_by_priority(jobs: Planned, total: int, by: Ordered, settings: QueueSe
     calc, cycle = begin + settings.calc_s, begin
     changed = False
     while left > 0:
-        now = calc if waiting > 0 else calc + settings.calc_s * n  # far off: taken only with something else
+        now = calc if waiting > 0 else calc + settings.calc_s * n  # far off: handled only with another event
         if running > 0 and end_times[0] < now:
             now = end_times[0]
         if held > 0 and held_times[0] < now:

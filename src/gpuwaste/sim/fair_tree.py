@@ -5,10 +5,10 @@ gives 0, U = 0 infinity, a user who shares as the parent infinity. Siblings are 
 walked; each user gets rank / users, tied ones the same rank. The documentation merges the children of tied accounts
 before it sorts them. slurmctld's code (22.05.8) does not: a tied account only hands on the rank before it.
 
-Whether two associations tie in Fair Tree is a comparison of such quotients: in float64 some tie that slurmctld tells
-apart. Products and sums without an error follow Dekker (1971) and Knuth.
+Whether two associations tie in Fair Tree is a comparison of such quotients: in float64 some tie that slurmctld
+distinguishes. Products and sums without an error follow Dekker (1971) and Knuth.
 
-As priority/multifactor has it: a second's decay is 1 - 0.693/half-life; what was used is multiplied with it for each
+As in priority/multifactor: a second's decay is 1 - 0.693/half-life; what was used is multiplied with it for each
 second that passed, then what ran since the last time is added, seconds * decay^seconds * billing TRES.
 """
 

@@ -4,7 +4,7 @@ The simulator counts the GPUs of a node and does not number them. A bar takes th
 job starts, and keeps them; slurmctld may choose others. Nodes without GPUs have their CPUs numbered like that.
 
 The window is known only after the first play, as it is the day around the deepest queue; and a play that keeps every
-placement would need memory for each node of each job. So nothing is kept at first, and a window's part of it then.
+placement would need memory for each node of each job. So the first play keeps none, the second those of the window.
 """
 
 import heapq
@@ -122,7 +122,7 @@ def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 def with_gantts(found: Counterfactual, given: Window | None, past: Ints | None) -> Counterfactual:
     """Return the answer with a chart of each of the first MOST_CHARTS runs on nodes, all of one window.
 
-    `past` as simulate() has it. Raises NoDataError for a window without jobs.
+    `past` is as for simulate(). Raises NoDataError for a window without jobs.
     """
     on_nodes = [name for name, played in found.played.items() if places_on_nodes(SCHEDULERS[played.scheduler])]
     if not on_nodes:

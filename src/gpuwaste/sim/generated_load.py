@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """n jobs in any order: whole seconds and processors; `user` and `account` number who submits, from 0."""
+    """n jobs in any order: whole seconds and processors; `user` and `account` number the submitters, from 0."""
 
     submit: Ints
     run_s: Ints
@@ -82,7 +82,7 @@ def limits_of(run_s: Ints, factor: float, rng: np.random.Generator) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class JobLog:
-    """Jobs, the size of their machine where it is known, and what they are from, in words."""
+    """Jobs, the size of their machine where it is known, and their source, in words."""
 
     table: JobTable
     processors: int | None

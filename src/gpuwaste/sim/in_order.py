@@ -10,7 +10,7 @@ from gpuwaste.sim.trace import Ints, Planned
 
 @compiled
 def starts_in_order(jobs: Planned, total: int, by_walltime: bool) -> Ints:
-    """Return the start of each job: in the order of submission, or the one first of which the least is believed."""
+    """Return the start of each job: in the order of submission, or the shortest believed walltime first."""
     submit, run, believed, limit, procs, user = jobs
     n = len(submit)
     start = np.full(n, -1, dtype=np.int64)

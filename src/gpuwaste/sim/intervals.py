@@ -24,7 +24,7 @@ MAX_BLOCKS: Final = 1040  # twenty years of weeks; of a longer trace several wee
 DRAWS: Final = 400
 _SEED: Final = 1
 _ENDS: Final = (2.5, 97.5)
-_BINS: Final = 1024  # values that a quantile is looked for among; a draw of a quantile is one of them
+_BINS: Final = 1024  # values among which a quantile is searched; a draw of a quantile is one of them
 DIGITS: Final = 6
 FIGURES: Final = ("mean_wait_s", "p50_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilization", "makespan_s")
 Runs = Mapping[str, Mapping[str, SeedFigure]]
@@ -85,16 +85,16 @@ def interval(values: Floats) -> Interval:
 
 
 def ratios(draws: Floats, above: Floats, below: Floats) -> Floats:
-    """Return of each draw the sum over blocks of `above` [count] by that of `below`; NaN where that is 0."""
+    """Return for each draw the sum over blocks of `above` [count] by that of `below`; NaN where that is 0."""
     bottom = draws @ below
     found: Floats = np.divide(draws @ above, bottom, out=np.full(len(draws), np.nan), where=bottom > 0)
     return found
 
 
 def quantiles(blocks: Blocks, places: NDArray[np.intp], values: Floats, level: float) -> Floats:
-    """Return of each draw the quantile of the values [n] that its blocks have.
+    """Return for each draw the quantile of the values [n] of its blocks.
 
-    Values are counted in at most _BINS bins between their own quantiles, of which each stands for its upper edge.
+    Values are counted in at most _BINS bins between their own quantiles, each of which counts as its upper edge.
     """
     edges = np.unique(np.quantile(values, np.linspace(0, 1, _BINS), method="inverted_cdf"))
     bins = np.searchsorted(edges, values, side="left")
@@ -144,7 +144,7 @@ def paired(before: Seeds, after: Seeds, first: str, second: str) -> dict[str, De
 
 
 def _run(difference: Difference) -> str:
-    """Return the name of the run that a difference sets beside its base, as Counterfactual.runs has it."""
+    """Return the name of the run that a difference compares with its base, as in Counterfactual.runs."""
     same = difference.change == difference.scheduler
     return difference.change if same else f"{difference.change}:{difference.scheduler}"
 

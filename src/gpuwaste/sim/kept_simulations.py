@@ -27,7 +27,7 @@ Kept = TypeVar("Kept")
 
 
 class KeptSimulation(Struct, kw_only=True, frozen=True):
-    """One simulation as it is kept; what else the file has is for programs."""
+    """One simulation as it is kept; the rest of the file is for programs."""
 
     id: Annotated[str, Meta(pattern=r"^[0-9a-f]{12}\Z")]
     at: Annotated[int, Meta(description="When it was kept, UTC seconds.")]
@@ -44,7 +44,7 @@ class KeptEntry(Struct, kw_only=True, frozen=True):
 
 
 def write(directory: Path, kept: KeptSimulation, document: Any) -> Path:
-    """Write a simulation with its whole document; returns its file. Raises StoreError."""
+    """Write a simulation with its full document; returns its file. Raises StoreError."""
     path = directory / f"{kept.id}.json"
     try:
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)

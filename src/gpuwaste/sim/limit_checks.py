@@ -35,7 +35,7 @@ def counts_hold(
 ) -> int:
     """Return 1 and the place of the first count limit [4] that holds a job back, 0 for none.
 
-    What one of `stronger` limits, counts no more. `jobs` are those of the group and those that MAX_JOBS counts.
+    What one of `stronger` limits is not checked again. `jobs` are those of the group and those that MAX_JOBS counts.
     """
     for k in range(COUNTS):
         if not _holds(limits[k], stronger[0][k], stronger[1][k]):
@@ -72,7 +72,7 @@ def held_by(
 ) -> int:
     """Return what holds a job back now: MAY_START, or a code that reason() names.
 
-    `qos` as qos_order() has it, `assoc` the node of its association (-1: none), `amounts` [TRES], `limit_s` seconds.
+    `qos` as from qos_order(), `assoc` the node of its association (-1: none), `amounts` [TRES], `limit_s` seconds.
     With use of an empty cluster: what would hold it back for ever.
     """
     return held_at(table, use, qos, assoc, user, amounts, limit_s)[0]

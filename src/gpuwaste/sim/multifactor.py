@@ -31,10 +31,10 @@ _MOST = 4294967295.0
 
 @dataclass(frozen=True, slots=True)
 class PrioritySettings:
-    """slurm.conf's words for priorities, with the defaults of slurm.conf(5).
+    """slurm.conf's settings of priorities, with the defaults of slurm.conf(5).
 
-    `half_life_s` None stands for no decay. `limits` says whether QOS and association limits hold, `safe` whether a job
-    starts only if its whole time limit fits them.
+    `half_life_s` None means no decay. `limits`: whether QOS and association limits hold; `safe`: whether a job starts
+    only if its full time limit fits them.
     """
 
     multifactor: bool = False
@@ -126,7 +126,7 @@ class _SettingsReader:
             raise _bad(name, text, "a time such as 7-0, 12:00:00 or minutes") from None
 
     def period(self, name: str) -> int:
-        """Read a period, a minute at least, as slurmctld has it."""
+        """Read a period, a minute at least, as in slurmctld."""
         seconds = self.seconds(name, _PERIOD_S)
         if seconds is None:
             raise _bad(name, self._found[name.lower()], "a time of one minute or more")
@@ -141,7 +141,7 @@ class _SettingsReader:
         return found
 
     def flags(self, name: str) -> frozenset[str]:
-        """Read the flags; NO_NORMAL_ALL stands for its four."""
+        """Read the flags; NO_NORMAL_ALL sets its four."""
         words = {word.strip().upper() for word in (self._text(name) or "").split(",")} - {""}
         unknown = sorted(words - FLAGS)
         if unknown:
@@ -185,7 +185,7 @@ class Weighted(NamedTuple):
 class PriorityJobs(NamedTuple):
     """What priorities depend on, n jobs.
 
-    `limit_s` [n] the time limit, `amounts` and `available` [n, TRES] what a job asks for and what its partition has,
+    `limit_s` [n] the time limit, `amounts` and `available` [n, TRES] what a job requests and what its partition has,
     `partition`, `qos`, `assoc` [n] the priorities (PriorityJobFactor, Priority) that it gets from there.
     """
 

@@ -1,6 +1,6 @@
 """Words such as `lublin:jobs=1000,seed=2` and `stretch=1.2,seed=3`: a name, and numbers that have names, within bounds.
 
-Generators and steps declare their numbers as Parameter; what a person wrote is checked here, once for all of them.
+Generators and steps declare their numbers as Parameter; user input is checked here for all of them.
 """
 
 import re
@@ -18,7 +18,7 @@ _MOST_SEEDS: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a generator or a step takes: what it is without being given, its bounds, and what it means."""
+    """A number that a generator or a step takes: its default, its bounds, and its meaning."""
 
     default: float
     least: float
@@ -52,7 +52,7 @@ class NamedParameters:
         return NamedParameters(self.name, {**self.values, "seed": seed}) if "seed" in self.values else self
 
     def later(self, steps: int) -> "NamedParameters":
-        """Return the same with a seed that is so much higher, itself where it has none."""
+        """Return the same with a seed increased by that much, itself where it has none."""
         return self.seeded((int(self.values.get("seed", 0)) + steps) % (_MOST_SEEDS + 1))
 
     def text(self) -> str:

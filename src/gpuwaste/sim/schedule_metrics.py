@@ -1,4 +1,4 @@
-"""What a schedule is on nodes, and what it is worth: the definitions of the scheduling literature, and its energy.
+"""A schedule on nodes and its metrics: the definitions of the scheduling literature, and its energy.
 
 Nothing is estimated where nothing was measured. A job's energy is what its own GPUs drew in the history: a job that
 starts at another time draws the same. A GPU that is given back is counted at the idle power of its type, measured in
@@ -37,7 +37,7 @@ class Placements:
     """What jobs held of some nodes of a cluster in a window.
 
     r rows by node and start: `node` is a place in `nodes`, `job` in the trace, instants are UTC seconds; a run that
-    goes on after the window ends where it would end. `nodes_left` nodes are left out, `rows_left` rows have no room.
+    goes on after the window ends where it would end. `nodes_left`: nodes left out; `rows_left`: rows without room.
     """
 
     nodes: tuple[Node, ...]

@@ -24,7 +24,7 @@ TRUTH: Final = "truth"
 RECENT: Final = "recent"
 MODEL: Final = "model"
 NAMED: Final = 3  # jobs that are left out, by their ids, for each reason
-BELIEVED_LEVEL: Final = 0.5  # of the user's ended jobs: a walltime that is only believed ends no job
+BELIEVED_LEVEL: Final = 0.5  # of the user's ended jobs: a believed walltime ends no job
 
 
 class Scheduler(Protocol):
@@ -75,7 +75,7 @@ def machine_of(
     resource: str = PROCESSORS,
     header_from: str = "the log's header",
 ) -> Machine:
-    """Return the machine: as given, as the log's header (or the generator) has it, else as large as was held at once.
+    """Return the machine: as given, from the log's header (or the generator), else the most that was held at once.
 
     Raises NoDataError where none of these is known.
     """
@@ -107,12 +107,12 @@ def simulate(
     steps: tuple[str, ...] = (),
     cluster: ClusterModel | None = None,
 ) -> tuple[SimulationDocument, Trace, dict[str, Ints | Placed]]:
-    """Run the schedulers; returns the answer, the jobs and what became of them: starts, -1 for those without one.
+    """Run the schedulers; returns the answer, the jobs and their outcome: starts, -1 for those without one.
 
     All of them get the same jobs: those that each one can run. `past` is what is expected of each row of the table,
-    seconds, which `walltime` MODEL believes; `steps` is what was done to the jobs before, in words, for the answer.
+    seconds, which `walltime` MODEL believes; `steps` are the earlier changes of the jobs, in words, for the answer.
     `cluster` is what schedulers need that place jobs on nodes. Raises NoDataError, UsageError, and ConfigError for
-    settings of the cluster that are none.
+    invalid settings of the cluster.
     """
     _modules(chosen, cluster)
     without_too = resource == GPUS and not any_counts(chosen)
@@ -160,12 +160,12 @@ def simulate(
 
 
 def places_on_nodes(scheduler: Scheduler | NodeScheduler) -> TypeGuard[NodeScheduler]:
-    """Say whether a scheduler needs a cluster."""
+    """Return whether a scheduler needs a cluster."""
     return bool(getattr(scheduler, "NEEDS_CLUSTER", False))
 
 
 def any_counts(chosen: Sequence[str]) -> bool:
-    """Say whether one of these schedulers counts what the machine has, and knows no nodes."""
+    """Return whether one of these schedulers counts what the machine has, and knows no nodes."""
     return not all(places_on_nodes(SCHEDULERS[name]) for name in chosen)
 
 
@@ -205,7 +205,7 @@ def played(
     past: Ints | None,
     cluster: ClusterModel | None,
 ) -> Iterator[tuple[str, Ints | Placed]]:
-    """Yield each scheduler with what became of the jobs, all of them playable(). Raises UsageError."""
+    """Yield each scheduler with the outcome of the jobs, all of them playable(). Raises UsageError."""
     believed = believed_walltimes(trace, walltime, past)
     for name, found in _modules(chosen, cluster).items():
         if places_on_nodes(found):

@@ -1,4 +1,4 @@
-"""Text of `gpuwaste simulate`, with either engine: what each scheduler would have done, what real runs say together."""
+"""Text of `gpuwaste simulate`, with either engine: what each scheduler would have done, or the figures of real runs."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -52,7 +52,7 @@ _SHADES: Final = ("waited under 1 min", "under 1 h", "under 6 h", "6 h and more"
 
 
 def simulation_view(document: SimulationDocument, *, cluster: str, command: str, at: int) -> ViewDocument:
-    """Return the view; `command` is how it was made, `at` when, UTC seconds."""
+    """Return the view; `command` made it, `at` that time, UTC seconds."""
     series = document.series
     first, last = (series[0].at[0], series[0].at[-1]) if series else (at, at)
     return ViewDocument(
@@ -149,7 +149,7 @@ def _facts(document: SimulationDocument) -> Iterator[Fact]:
 
 
 def _charts(document: SimulationDocument) -> list[Chart]:
-    """Return utilization, queue depth and waits over time, of the first base and what is beside it; Gantt charts."""
+    """Return utilization, queue depth and waits over time, of the first base and its comparisons; Gantt charts."""
     shown = document.series[:_MOST_LINES]
     if not shown:
         return []

@@ -1,4 +1,4 @@
-"""What kept simulations found, for operators: the pages /simulations and /simulations/ID."""
+"""The results of kept simulations, for operators: the pages /simulations and /simulations/ID."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -40,7 +40,7 @@ class SweepFolder:
         return self.path / "cases" / f"{case.id}.json"
 
     def result_of(self, case: SweepCase) -> dict[str, Any] | None:
-        """Return what is kept of a case; None where it has not ended, or where its file is damaged."""
+        """Return the result of a case; None where it has not ended, or where its file is damaged."""
         try:
             found = json.loads(self.file_of(case).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -61,13 +61,13 @@ class SweepFolder:
 
 
 def run_case(case: SweepCase, folder: SweepFolder) -> str:
-    """Run one case and keep what came of it; returns its error, "" for none. Raises StoreError alone."""
+    """Run one case and keep its result; returns its error, "" for none. Raises only StoreError."""
     begin = time.monotonic()
     try:
         rows = EXPERIMENTS[case.experiment].rows(case.values, case.seed, case.folder)
     except GpuwasteError as error:
         return _failed(case, folder, str(error))
-    except Exception as error:  # noqa: BLE001 one bad case does not end the others, whatever it raises
+    except Exception as error:  # noqa: BLE001 a failing case does not end the others, whatever it raises
         return _failed(case, folder, f"{type(error).__name__}: {error}")
     folder.keep(case, rows=rows, seconds=round(time.monotonic() - begin, 3))
     return ""
@@ -121,7 +121,7 @@ def _to_parquet(lines: Path, target: Path) -> None:
 
 
 def summary(study: SweepStudy, folder: SweepFolder) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return what each combination gave over its seeds: headers, and rows of parameters, counts and mean measures.
+    """Return the results of each combination over its seeds: headers, and rows of parameters, counts and mean measures.
 
     Raises StoreError.
     """

@@ -22,7 +22,7 @@ from gpuwaste.sim.sweep_study import SweepCase
 
 Ended = Callable[[SweepCase, str], None]
 Run = Callable[[SweepCase, SweepFolder], str]
-_LOOK_S = 1.0  # how often cases that take too long are looked for
+_LOOK_S = 1.0  # how often cases that take too long are searched
 NOTED: Final = "submitted.json"
 _ARRAY_LOOK_S: Final = 2.0
 
@@ -42,9 +42,9 @@ def run_locally(
     ended: Ended,
     run: Run = run_case,
 ) -> None:
-    """Run cases; `ended` is told each one with its error, "" for none. `run` is a function of a module.
+    """Run cases; `ended` is called for each one with its error, "" for none. `run` is a function of a module.
 
-    However this ends, no process is left; what has ended is kept.
+    However this ends, no process is left; results of ended cases are kept.
     """
     left = list(reversed(cases))
     workers = [_started(folder, run) for _ in range(min(processes, len(cases)))]
@@ -105,7 +105,7 @@ def _run_case(case: SweepCase, folder: SweepFolder, run: Run) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRequest:
-    """What is asked of Slurm: at most `tasks` tasks of `minutes` each; empty texts leave Slurm's defaults."""
+    """What is requested from Slurm: at most `tasks` tasks of `minutes` each; empty texts leave Slurm's defaults."""
 
     tasks: int
     minutes: int
@@ -119,9 +119,9 @@ class ArrayRequest:
 def run_on_slurm(
     cases: Sequence[SweepCase], folder: SweepFolder, request: ArrayRequest, timeout_s: float, ended: Ended
 ) -> None:
-    """Submit cases and wait for them; `ended` is told each one with its error, "" for none.
+    """Submit cases and wait for them; `ended` is called for each one with its error, "" for none.
 
-    Raises GpuwasteError without submitit, SlurmError where Slurm does not take the array.
+    Raises GpuwasteError without submitit, SlurmError where Slurm rejects the array.
     """
     submitit = _library()
     logs = folder.path / "slurm"
@@ -173,8 +173,8 @@ def _submit(
 
 
 def _looked_at(job: Any, part: Sequence[SweepCase], folder: SweepFolder, logs: Path, ended: Ended) -> list[SweepCase]:
-    """Tell of the cases that have ended; returns those that have not."""
-    over = job.done()  # asked before the files, which are written before a task is over
+    """Report the cases that have ended; returns those that have not."""
+    over = job.done()  # queried before the files are read, which are written before a task is over
     left = []
     for case in part:
         found = folder.result_of(case)
@@ -210,7 +210,7 @@ def _submitted_before(
         job = submitit.SlurmJob(folder=folder.path / "slurm", job_id=name)
         if part and not job.done(force_check=True):
             for case in part:
-                if "error" in (folder.result_of(case) or {}):  # of before: it would pass for this task's
+                if "error" in (folder.result_of(case) or {}):  # of an earlier task: it would be taken for this one's
                     folder.file_of(case).unlink(missing_ok=True)
             found.append((job, part))
     return found

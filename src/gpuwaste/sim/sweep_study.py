@@ -73,7 +73,7 @@ class SweepCase:
 
 @dataclass(frozen=True, slots=True)
 class SweepStudy:
-    """What a file says; `timeout_s` bounds one case, `varied` are the names in its grid."""
+    """The content of a file; `timeout_s` bounds one case, `varied` are the names in its grid."""
 
     title: str
     experiment: str

@@ -77,7 +77,7 @@ def _known(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Ints:
 
 
 def _numbers(texts: Categories) -> Ints:
-    """Return a number for each row; "" is not known."""
+    """Return a number for each row; "" means unknown."""
     given = {
         text: int(text)
         for text in texts.values

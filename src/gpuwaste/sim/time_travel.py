@@ -14,7 +14,7 @@ from gpuwaste.sim import steps
 from gpuwaste.sim.parameters import NamedParameters, Parameter, read_named
 
 MOST_JOBS: Final = 20_000_000  # of a table that steps make; 1 KB each is 20 GB
-_LAST: Final = 2**40  # the latest instant, UTC seconds: far from where sums of instants overflow
+_LAST: Final = 2**40  # the latest instant, UTC seconds: sums of such instants do not overflow
 
 
 class TravelStep(Protocol):

@@ -1,4 +1,4 @@
-"""A trace: jobs as arrays in the order of submission, and what of a history did not become part of it."""
+"""A trace: jobs as arrays in the order of submission, and the jobs of a history that are left out of it."""
 
 import hashlib
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _LONGEST_S: Final = 100 * 366 * DAY_S  # between submissions: bounds what is com
 
 
 class Planned(NamedTuple):
-    """What a scheduler is given, n jobs by submission: `believed` is the walltime that it plans with, at least 1 s.
+    """The input of a scheduler, n jobs by submission: `believed` is the walltime that it plans with, at least 1 s.
 
     A job that outlasts it is planned with its limit then. Where `user` has rows, a scheduler believes the last two jobs
-    of each user instead (believed_times.py). A tuple, so that compiled code takes it as it is.
+    of each user instead (believed_times.py). A tuple, so that compiled code accepts it directly.
     """
 
     submit: Ints
@@ -37,7 +37,7 @@ class Trace:
     """n jobs by (submit, order of the log); whole seconds and processors.
 
     `run_s` is what a job runs on its own, at most its limit: a job that exceeds it ends at the limit. `waited_s` is
-    what the log says it waited, -1 where the log has no waits. `user` numbers the users. `row` is the job's place in
+    how long it waited by the log, -1 where the log has no waits. `user` numbers the users. `row` is the job's place in
     the table that the trace was made of.
     """
 
@@ -61,13 +61,13 @@ class Trace:
         return digest.hexdigest()
 
     def planned(self, believed: Ints | None) -> Planned:
-        """Return what a scheduler is given that believes these walltimes [n], or users' last two jobs for None."""
+        """Return the input of a scheduler that believes these walltimes [n], or users' last two jobs for None."""
         user = self.user if believed is None else self.user[:0]
         walltimes = self.limit_s if believed is None else believed
         return Planned(self.submit, self.run_s, walltimes, self.limit_s, self.procs, user)
 
     def first(self, count: int) -> "Trace":
-        """Return the first jobs alone."""
+        """Return only the first jobs."""
         return self.take(np.arange(min(count, len(self))))
 
     def take(self, rows: NDArray[np.intp]) -> "Trace":
@@ -78,13 +78,13 @@ class Trace:
 
 PROCESSORS: Final = "processors"
 GPUS: Final = "gpus"
-RESOURCES: Final = {PROCESSORS: "processor", GPUS: "GPU"}  # what a machine and its jobs count, and one of it in words
+RESOURCES: Final = {PROCESSORS: "processor", GPUS: "GPU"}  # what a machine and its jobs count; the word for one
 
 
 def sizes_of(table: JobTable, resource: str = PROCESSORS) -> Floats:
     """Return how much of the resource each row [n] holds, NaN where it is not known.
 
-    Processors are those that a job held; where the log does not say, those that it asked for. GPUs are those asked for.
+    Processors are those that a job held; where the log lacks them, those requested. GPUs are those requested.
     """
     if resource == GPUS:
         return table.gpus
@@ -123,8 +123,8 @@ def trace_of(
 
     `procs` of the trace count the resource. A job without a limit is believed to take as long as it ran. `processors`:
     those of the machine, None for a machine that is as large as the trace needs. `without_too` keeps jobs that hold
-    none of the resource, with a size of 0: for a machine on whose nodes they take other room. Raises NoDataError where
-    no job is left.
+    none of the resource, with a size of 0: for a machine on whose nodes they take other resources. Raises NoDataError
+    where no job is left.
     """
     cpus = _sizes(table, resource, without_too=without_too)
     left, ran = np.ones(len(table), dtype=np.bool_), table.run_s

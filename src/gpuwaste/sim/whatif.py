@@ -27,9 +27,9 @@ Refused = Callable[[], NDArray[np.bool_]]
 class WhatIfCase:
     """What a what-if changes: the base's jobs and machine; `resource` is what the sizes of both count.
 
-    `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `places` the place of each
+    `trace.row` is a place in `table`. `history` is all that may be learnt from, and `places` the place of each
     of the table's rows in it. `refused` returns which rows of the table policies would have rejected; None where no
-    policies are given. `cluster` is what schedulers on nodes play on; None where none of them plays. `counts` says
+    policies are given. `cluster` is what schedulers on nodes play on; None where none of them plays. `counts`:
     whether a scheduler plays that counts, for which every job has to hold some of the resource.
     """
 
@@ -57,7 +57,7 @@ class WhatIfChange:
     `table` is the base's with other requests, None for the base's own; `cluster` likewise. `unfit` are the rows of jobs
     that were left out because they do not fit the machine. `wrapped` [rows of the table] is the row of the job that a
     row became a part of, itself for the others; None where no job was joined. `saved_j` [rows of the table]: joules
-    that a job's GPUs draw less, None where that is not known or the change is about something else.
+    that a job's GPUs draw less, None where that is not known or the change concerns something else.
     """
 
     trace: Trace
@@ -125,12 +125,12 @@ def label(name: str, value: str) -> str:
 
 
 def needs_cluster(name: str) -> bool:
-    """Say whether a what-if changes what only a scheduler on nodes goes by."""
+    """Return whether a what-if changes what only a scheduler on nodes uses."""
     return bool(getattr(WHATIFS[name], "NEEDS_CLUSTER", False))
 
 
 def changed(case: WhatIfCase, name: str, value: str) -> WhatIfChange:
-    """Return what a what-if makes of a case; jobs that do not fit the changed machine are left out and counted.
+    """Apply a what-if to a case; jobs that do not fit the changed machine are left out and counted.
 
     Raises UsageError, NoDataError.
     """

@@ -3,7 +3,7 @@
 A workflow has members that are independent of each other, and each member has chunks, of which each needs the one
 before it. Without wrapping every task is a job. A vertical wrapper joins the chunks of a member into one long job; a
 horizontal one joins the members' tasks of a chunk into one wide job; both ways give one job, of vertical wrappers
-that run beside each other, or of horizontal ones that run one after the other.
+that run in parallel, or of horizontal ones that run one after the other.
 """
 
 from collections.abc import Callable, Mapping
@@ -106,7 +106,7 @@ class BackgroundLoad:
     processors: int
 
     def planned(self) -> Planned:
-        """Return the jobs as a scheduler is given them, which plans with limits."""
+        """Return the jobs as input of a scheduler, which plans with limits."""
         return Planned(self.submit, self.run_s, self.limit_s, self.limit_s, self.procs, self.owner[:0])
 
     def starts(self) -> Ints:
@@ -133,7 +133,7 @@ class BackgroundLoad:
         used = np.bincount(account, weights=usage, minlength=len(names))
         order = np.argsort(used)
         users = np.bincount(account, minlength=len(names))[order]
-        above = np.concatenate([[0], np.cumsum(users)])  # users who rank better, by the accounts that do
+        above = np.concatenate([[0], np.cumsum(users)])  # users who rank better, by their accounts
         total = len(self.owners) + 1
         place = int(np.argmin(np.abs((total - above) / total - fair_share)))
         sorted_usage = used[order]
@@ -147,7 +147,7 @@ class BackgroundLoad:
 def workflow_starts(
     others: BackgroundLoad, wrapped: Wrapped, submitted: int, used: float, notice_s: int = 0
 ) -> tuple[Ints, Floats]:
-    """Return the starts [m] and the priorities at start [m] of a workflow's jobs, submitted as what they need ends.
+    """Return the starts [m] and the priorities at start [m] of a workflow's jobs, each submitted after those it needs.
 
     `notice_s` passes between an end and the submission of the job that needs it. `used` is what the workflow's user
     had used as the first of the others' jobs was submitted. Limits are run times.

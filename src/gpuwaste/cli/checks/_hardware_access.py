@@ -14,7 +14,7 @@ from gpuwaste.core.config import Config
 
 
 def loadable(names: Sequence[str]) -> str | None:
-    """Return the first of these libraries that can be loaded, as the agent does it."""
+    """Return the first of these libraries that can be loaded in the agent's way."""
     # Here and not above: other hosts than compute nodes have no agent.
     from gpuwaste.agent.collectors._library import load
 
@@ -61,7 +61,7 @@ class Reader:
     reads_all: bool = False
 
     def may_read(self, found: os.stat_result) -> bool:
-        """Tell whether the mode of a file lets them read it; access control lists are not looked at."""
+        """Return whether the mode of a file lets them read it; access control lists are not checked."""
         if self.reads_all:
             return True
         if found.st_uid == self.uid:

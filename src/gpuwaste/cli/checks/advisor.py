@@ -17,7 +17,7 @@ PLACE: Final = 80
 NAME: Final = "advisor"
 ROLES: Final = frozenset({Role.ADVISOR})
 _ASK_S: Final = 5.0
-_AGAIN: Final = 2  # questions to an advisor whose history is old
+_AGAIN: Final = 2  # queries to an advisor whose history is old
 _START: Final = "as root: systemctl start gpuwaste-advisor, and read its log"
 
 
@@ -47,7 +47,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _caught_up(around: Surroundings, path: Path, as_of: int) -> Check:
-    """Judge the job history; an advisor or a hub that has just been started may still load it: ask again."""
+    """Check the job history; an advisor or a hub that has just been started may still load it: retry."""
     found = _history(around, as_of)
     for _ in range(_AGAIN):
         if found.status is not Status.FAIL or around.clock.wait(
@@ -63,7 +63,7 @@ def _caught_up(around: Surroundings, path: Path, as_of: int) -> Check:
 
 
 def _history(around: Surroundings, as_of: int) -> Check:
-    """Judge the age of the advisor's job history; `as_of` is UTC seconds, 0 for none."""
+    """Check the age of the advisor's job history; `as_of` is UTC seconds, 0 for none."""
     mend = "check the connection to the hub; see the advisor's log"
     if not as_of:
         return Check("history", Status.WARN, "no job history yet: jobs are accepted without advice", mend)
@@ -102,12 +102,12 @@ def _named(digest: str) -> str:
 
 
 def _wants_more(data: bytes) -> bool:
-    """Tell whether a frame has not come whole yet. Raises ParseError."""
+    """Return whether a frame is still incomplete. Raises ParseError."""
     return len(data) < HEADER.size or len(data) - HEADER.size < decode_header(data[: HEADER.size], MAX_REPLY)
 
 
 def _ask(path: Path) -> tuple[str, dict[str, Any] | None]:
-    """Return who listens, and their answer, None where they hung up. Raises OSError, ParseError."""
+    """Return who listens, and their answer, None where they closed the connection. Raises OSError, ParseError."""
     with connect_unix(path, _ASK_S) as sock:
         _, uid = peer_of(sock)
         owner = user_name(uid) or str(uid)

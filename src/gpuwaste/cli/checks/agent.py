@@ -14,7 +14,7 @@ _BY_NATURE: Final = "no cgroup v1 device lists"  # cgroup v2 has none
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Ask for the status, and judge each part of it."""
+    """Query the status, and check each part of it."""
     try:
         status = around.ask_agent(around.config)
     except NoDataError as error:
@@ -61,7 +61,7 @@ def _collectors(status: Mapping[str, Any]) -> Iterator[Check]:
 
 
 def _device_map(status: Mapping[str, Any]) -> Check:
-    """Judge the device map: conflicts first, then sources that do not answer."""
+    """Check the device map: conflicts first, then sources that do not answer."""
     conflicts = sorted(f"{uuid} ({reason or 'conflict'})" for uuid, reason in status.get("unmapped", {}).items())
     facts = status.get("facts", {})
     silent = {name: words for name, words in facts.items() if words != "ok" and not words.startswith(_BY_NATURE)}

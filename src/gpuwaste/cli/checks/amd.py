@@ -14,7 +14,7 @@ _DEV: Final = Path("/dev")
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Load a library as the agent does, and look who may open the GPUs' device files."""
+    """Load a library as the agent does, and check who may open the GPUs' device files."""
     if "amd" not in around.config.agent.collectors:
         return
     # Here and not above: other hosts than compute nodes have no agent.

@@ -13,7 +13,7 @@ ROLES: Final = EVERYWHERE
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Return which files are used; that they can be read is proven by having come here."""
+    """Return which files are used; they can be read, or this check would not run."""
     found = problems(around.config_path, around.config, around.roles)
     layers = read_layers(around.config_path, optional=True)
     for problem in found:

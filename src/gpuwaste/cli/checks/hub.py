@@ -21,11 +21,11 @@ MODEL_DAYS: Final = 90
 _SKEW_WARN_S: Final = 5.0
 _SKEW_FAIL_S: Final = 120.0  # munge refuses credentials of another five minutes
 _LAG_WARN_S: Final = 900.0
-_WAIT_S: Final = 15.0  # less than all checks have together: a host that does not answer must not hide the others
+_WAIT_S: Final = 15.0  # less than the deadline of all checks: a host that does not answer must not hide the others
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Query the hub's health at each of its URLs, and judge each part of the first answer."""
+    """Query the hub's health at each of its URLs, and check each part of the first answer."""
     from gpuwaste.net.hub_client import StandsByError
 
     asked = _ask_all(around)
@@ -48,7 +48,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 @dataclass(slots=True)
 class _AskedUrl:
-    """One URL of the hub, and what came of the question."""
+    """One URL of the hub, and the result of the query."""
 
     url: str
     health: HealthAnswer | None = None
@@ -63,12 +63,12 @@ class _AskedUrl:
         return words if self.url in words else f"{self.url}: {words}"
 
     def ask(self, around: Surroundings) -> None:
-        """Ask this URL alone."""
+        """Query this URL only."""
         self.before_us = around.clock.utc_us()
         common = replace(around.config.common, hub_url=self.url)
         try:
             health = replace(around, config=replace(around.config, common=common)).hub_health()
-        except Exception as error:  # noqa: BLE001 raised again by whoever asked, if it is a defect
+        except Exception as error:  # noqa: BLE001 raised again by the caller, if it is a defect
             self.error = error
             return
         self.after_us = around.clock.utc_us()
@@ -76,7 +76,7 @@ class _AskedUrl:
 
 
 def _ask_all(around: Surroundings) -> list[_AskedUrl]:
-    """Ask all URLs at once, so that a host that does not answer costs the others no time."""
+    """Query all URLs at once, so that a host that does not answer costs the others no time."""
     from gpuwaste.net.addresses import split_urls
 
     urls = split_urls(around.config.common.hub_url)
@@ -87,7 +87,7 @@ def _ask_all(around: Surroundings) -> list[_AskedUrl]:
     until_us = around.clock.mono_us() + int(_WAIT_S * 1e6)
     for thread in threads:
         thread.join(max(0.0, (until_us - around.clock.mono_us()) / 1e6))
-    found = [copy(one) for one in asked]  # what comes later is not looked at
+    found = [copy(one) for one in asked]  # later answers are ignored
     for one in found:
         if one.error is not None and not isinstance(one.error, GpuwasteError):
             raise one.error
@@ -95,7 +95,7 @@ def _ask_all(around: Surroundings) -> list[_AskedUrl]:
 
 
 def _judge(around: Surroundings, one: _AskedUrl) -> Iterator[Check]:
-    """Judge the answer of the hub that serves."""
+    """Check the answer of the hub that serves."""
     if one.health is None:
         return
     yield from _clock(one.health, one.before_us, one.after_us)
@@ -134,7 +134,7 @@ def _clock(health: HealthAnswer, before_us: int, after_us: int) -> Iterator[Chec
 
 
 def _inbox(inbox: InboxHealth) -> Iterator[Check]:
-    """Judge whether the hub that serves merges what other hubs have taken; of a hub without others nothing is said."""
+    """Check whether the hub that serves merges what other hubs have taken; without other hubs there is no line."""
     if not inbox.batches:
         return
     figures = {"inbox_age_s": round(inbox.age_s or 0)}

@@ -14,7 +14,7 @@ ROLES: Final = frozenset({Role.AGENT})
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Load the library as the agent does, and look for the rights without which the GPUs' use is unknown."""
+    """Load the library as the agent does, and check the rights without which the GPUs' use is unknown."""
     if "intel" not in around.config.agent.collectors:
         return
     # Here and not above: other hosts than compute nodes have no agent.
@@ -37,7 +37,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _rights(status: Path) -> Check:
-    """Look whether the running agent has CAP_PERFMON."""
+    """Check whether the running agent has CAP_PERFMON."""
     from gpuwaste.agent.collectors._capabilities import PERFMON, holds
 
     if holds(status, PERFMON):

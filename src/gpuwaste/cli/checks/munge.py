@@ -32,7 +32,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _loopback(around: Surroundings, origin: str) -> Iterator[Check]:
-    """Judge a node whose munged has an address that every host has: a hub elsewhere compares it with NodeAddr."""
+    """Check a node whose munged has a loopback address: a hub elsewhere compares it with NodeAddr."""
     nodes = around.slurm.nodes()
     if any(node.address == origin for node in nodes):
         yield Check(NAME, Status.OK, f"credentials work, from {origin}, which is a NodeAddr")

@@ -65,7 +65,7 @@ def _names_ours(setting: str) -> bool:
 
 
 def _written(conf: Path) -> str:
-    """Return JobSubmitPlugins as slurm.conf has it now; empty where the file cannot be read here."""
+    """Return JobSubmitPlugins of the current slurm.conf; empty where the file cannot be read here."""
     try:
         lines = read_text(conf)
     except ConfigError:
@@ -75,7 +75,7 @@ def _written(conf: Path) -> str:
 
 
 def _shared_object(plugin_dir: str, running: str) -> Check:
-    """Judge the first file that slurmctld would find."""
+    """Check the first file that slurmctld would find."""
     places = [Path(place) / _FILE for place in plugin_dir.split(":") if place]
     path = next((place for place in places if place.exists()), None)
     stop = "take gpuwaste out of JobSubmitPlugins before slurmctld restarts: otherwise it cannot start"
@@ -103,14 +103,14 @@ def _lua(path: Path) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class PluginFile:
-    """What a plugin says of itself: its type, such as job_submit/gpuwaste, and the release, such as 22.05.8."""
+    """What a plugin exports about itself: its type, such as job_submit/gpuwaste, and the release, such as 22.05.8."""
 
     type: str
     release: str
 
 
 def read_plugin(path: Path) -> PluginFile:
-    """Return what the file says. Raises ParseError where it is no plugin, OSError where it cannot be read."""
+    """Return the plugin's data. Raises ParseError where the file is no plugin, OSError where it cannot be read."""
     if path.stat().st_size > LONGEST:
         raise ParseError(f"{path}: too large for a Slurm plugin")
     data = path.read_bytes()
@@ -138,7 +138,7 @@ def _plugin(data: bytes) -> PluginFile:
 
 
 def _places(start: int, size: int, count: int) -> range:
-    """Return where the entries of a table lie."""
+    """Return the places of a table's entries."""
     if not size:
         raise ValueError("a table without entries")
     return range(start, start + size * count, size)
@@ -158,7 +158,7 @@ def _symbols(data: bytes, places: range) -> Iterator[tuple[bytes, int]]:
 
 
 def _place(segments: list[tuple[int, ...]], address: int) -> int:
-    """Return where an address lies in the file."""
+    """Return the place of an address in the file."""
     for kind, _flags, offset, virtual, _physical, in_file, *_rest in segments:
         if kind == _LOADED and virtual <= address < virtual + in_file:
             return offset + address - virtual

@@ -14,7 +14,7 @@ _SYS: Final = Path("/sys")
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Look at the counters as the agent will; no counter is read, since root may read what the agent may not."""
+    """Check the counters as the agent will use them; none is read, since root may read what the agent may not."""
     config = around.config.agent
     if "rapl" not in config.collectors:
         return
@@ -25,7 +25,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def check_tree(sys_root: Path, reader: Reader | None, interval_s: float) -> Iterator[Check]:
-    """Check the packages of one node: that there are any, that the reader may read them, and often enough."""
+    """Check the packages of one node: that there are any, and that the reader may read them, and often enough."""
     # Here and not above: other hosts than compute nodes have no agent.
     from gpuwaste.agent.bounded_calls import CollectorError
     from gpuwaste.agent.collectors.rapl import TREE, longest_s, packages, range_uj
@@ -45,7 +45,7 @@ def check_tree(sys_root: Path, reader: Reader | None, interval_s: float) -> Iter
 
 
 def _readable(root: Path, names: dict[str, str], reader: Reader | None) -> Check:
-    """Tell whether every package's counter may be read; the first one that may not be is named."""
+    """Check whether every package's counter may be read; the first one that may not be is named."""
     from gpuwaste.agent.collectors.rapl import COUNTER
 
     known = ", ".join(names.values())

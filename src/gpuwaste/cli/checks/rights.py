@@ -11,7 +11,7 @@ ROLES: Final = frozenset({Role.AGENT, Role.HUB})
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Check with another user's job that Slurm shows us all jobs."""
+    """Check with another user's job that Slurm shows all jobs."""
     me = around.user
     private = around.slurm.config().private_data & {"jobs", "all"}
     others = sorted({job.user for job in around.slurm.jobs()} - {me})

@@ -34,7 +34,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _tried(name: str, config: Config, around: Surroundings) -> str:
-    """Return the version of what answers. Raises GpuwasteError."""
+    """Return the version or the URL of what answers. Raises GpuwasteError."""
     if name == PYSLURM:
         conf = {"SLURM_CONF": config.common.slurm_conf} if config.common.slurm_conf else {}
         found, slurm = probe_pyslurm({**os.environ, **conf}, _TIMEOUT_S), around.slurm.config().version

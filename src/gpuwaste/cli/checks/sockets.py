@@ -13,7 +13,7 @@ from gpuwaste.core.groups import user_name
 PLACE: Final = 65
 NAME: Final = "run dir"
 ROLES: Final = frozenset({Role.AGENT, Role.HUB, Role.ADVISOR})
-_ANYBODY: Final = 0o666  # who may ask is decided by the peer's uid
+_ANYBODY: Final = 0o666  # the peer's uid decides who may ask
 _ROOT_AND_OWN: Final = 0o660
 
 
@@ -32,7 +32,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _jobs(jobs: Path) -> Iterator[Check]:
-    """Check the directory of prolog and epilog, which write nothing to one that others than root can change."""
+    """Check the directory of prolog and epilog, which write nothing where others than root can change it."""
     if jobs.is_dir() and (words := open_to_others(jobs, 0, 0) or _open_to_others(jobs, "root")):
         mend = f"chown root {jobs}; chmod 755 {jobs}"
         yield Check("prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog write no files", mend)

@@ -104,7 +104,7 @@ def _installed(options: argparse.Namespace) -> "tuple[str, frozenset[Role], Iter
 
 
 def _surroundings(options: argparse.Namespace) -> "Surroundings":
-    """Return what the checks look at. Raises ConfigError, SlurmError."""
+    """Return what the checks read. Raises ConfigError, SlurmError."""
     from gpuwaste.cli import doctor_checks
     from gpuwaste.cli.check import Surroundings
     from gpuwaste.cli.hub_access import ask_hub

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the hub and write the lines."""
+    """Query the hub and write the lines."""
     from gpuwaste.cli.exporting import export
 
     return export(options)

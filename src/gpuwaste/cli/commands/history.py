@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do the action on the store and print what came of it."""
+    """Do the action on the store and print the result."""
     import json
 
     from gpuwaste.cli.history_import import bring, bring_as_job, stand

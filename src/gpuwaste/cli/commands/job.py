@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the hub and print its answer."""
+    """Query the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.time_options import parse_seconds
     from gpuwaste.core.errors import NoDataError
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
-    """Return what narrows the question. Raises UsageError."""
+    """Return the parameters that narrow the query. Raises UsageError."""
     from gpuwaste.cli.time_options import parse_time
 
     names = {"owner": options.owner, "cluster": options.clusters}
@@ -74,7 +74,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
 
 
 def _awaited(ask: "Callable[[], Answer]", wait_s: float) -> "Answer":
-    """Return the document once all of the job has ended and was reported, or what there is after `wait_s`."""
+    """Return the document once all of the job has ended and was reported, or its state after `wait_s`."""
     from gpuwaste.core.errors import NoDataError
 
     until = time.monotonic() + wait_s
@@ -91,7 +91,7 @@ def _awaited(ask: "Callable[[], Answer]", wait_s: float) -> "Answer":
 
 
 def _reported(document: "JobDocument") -> bool:
-    """Tell whether every run has ended, and its GPUs were reported to their end."""
+    """Return whether every run has ended, and its GPUs were reported to their end."""
     return all(
         run.end is not None and all(device.final for device in (*run.devices, *run.shared)) for run in document.runs
     )

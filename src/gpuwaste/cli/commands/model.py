@@ -69,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it and print what there is now."""
+    """Do it and print the new state."""
     config = config_of(options)
     if options.action == "trial":
         return _trial(options, config)
@@ -154,7 +154,7 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
 
     with as_owner(registry.models_dir):
         if registry.champion() is None:
-            _bundle(registry, None)  # no model: no use to read a history
+            _bundle(registry, None)  # no model: no need to read a history
     load_program("gpuwaste.models.job_source", "predict", "this host")
     found = known_source(options, config)
     become_owner(registry.models_dir)

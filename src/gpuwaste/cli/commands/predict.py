@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read the request, ask for its prediction, and print it."""
+    """Read the request, request its prediction, and print it."""
     from gpuwaste.advice.predict.predict_text import predict_text
     from gpuwaste.advice.predict.prediction_types import PredictionsDocument
     from gpuwaste.cli import asking

@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the hub and print its answer."""
+    """Query the hub and print its answer."""
     from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
     from gpuwaste.cli.time_options import query_of
     from gpuwaste.core.errors import NoDataError
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def scope_of(options: argparse.Namespace) -> dict[str, str | int]:
-    """Return the hub's parameter for the jobs that the report is of. Raises UsageError."""
+    """Return the hub's parameter for the jobs of the report. Raises UsageError."""
     import os
 
     from gpuwaste.core.errors import UsageError

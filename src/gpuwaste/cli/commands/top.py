@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the hub and print its answer."""
+    """Query the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.time_options import parse_time
     from gpuwaste.core.errors import NoDataError, UsageError

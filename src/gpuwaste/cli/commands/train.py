@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, and print what came of it."""
+    """Train, and print the result."""
     if options.as_job:
         from gpuwaste.cli.train_evaluate import train_as_job
 

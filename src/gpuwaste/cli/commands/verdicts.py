@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask the hub and print its answer."""
+    """Query the hub and print its answer."""
     from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
     from gpuwaste.advice.verdicts.verdict_text import score_text, verdicts_text
     from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument

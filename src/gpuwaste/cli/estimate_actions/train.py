@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, and print what came of it."""
+    """Train, and print the result."""
     from gpuwaste.cli.step_time_models import train_times_and_tell
 
     return train_times_and_tell(options, config_of(options))

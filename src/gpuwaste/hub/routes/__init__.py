@@ -1,4 +1,4 @@
-"""The routes: each file here has one subject and exposes `add(app, exchange)`. A file is found by being here."""
+"""The routes: each file here has one subject and exposes `add(app, exchange)`. Files need no registration."""
 
 from typing import Any
 

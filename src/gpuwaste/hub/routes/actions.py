@@ -1,4 +1,4 @@
-"""POST /v1/actions/claim and /v1/actions/ID/step: the actor takes actions and says what it did."""
+"""POST /v1/actions/claim and /v1/actions/ID/step: the actor takes actions and reports its steps."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -23,10 +23,10 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     def actions() -> ActionService:
         return exchange.reading.get(ActionService)
 
-    gate = AdmissionControl(exchange.limits.gate, lambda: None)  # of its own: nobody else's orders keep the actor's out
+    gate = AdmissionControl(exchange.limits.gate, lambda: None)  # of its own: orders of others do not block the actor's
 
     async def taken(request: Request, take: Callable[[str, str, bytes], SignedAnswer]) -> Response:
-        with gate.visit(request.state.cut_off) as visit:  # whoever sends it has proven nothing yet
+        with gate.visit(request.state.cut_off) as visit:  # the sender has proven nothing yet
             found = await exchange.body(request, visit.counted(request.stream()), _MAX_BODY)
             answer = await visit.in_thread(lambda: take(authorization(request), target(request), found))
         return Response(answer.body, media_type="application/json", headers=answer.headers)

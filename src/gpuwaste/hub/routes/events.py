@@ -16,10 +16,10 @@ MAX_STREAMS: Final = 32  # readers that stay connected
 _KEPT: Final = 8  # of these for operators and daemons
 _LOOK_S: Final = 0.5
 _LEAST_PAUSE_S: Final = (
-    0.02  # between two pages of a reader who is behind; as long as the page took, where that is more
+    0.02  # between two pages for a reader who is behind; the time that the page took, where that is longer
 )
 _BEAT_S: Final = 15.0  # a comment, so that proxies keep the connection
-_LONGEST_S: Final = 3600.0  # then the reader connects again, and proves who they are
+_LONGEST_S: Final = 3600.0  # then the reader connects and authenticates again
 _MAX_PLACE: Final = 18  # digits
 _LAST_ID: Final = "last-event-id"
 Kinds = Annotated[str, Query(max_length=1000)]
@@ -52,7 +52,7 @@ def _place(last: str, after: int | None) -> int | None:
 
 
 async def _followed(read: Callable[[int], Awaitable[tuple[list[EventText], int]]], place: int) -> AsyncIterator[bytes]:
-    """Yield events as they come, and a comment where none does."""
+    """Yield events as they arrive, and a comment where none does."""
     clock = asyncio.get_running_loop().time
     began = beat = clock()
     yield b"retry: 3000\n\n"

@@ -1,4 +1,4 @@
-"""/ and /jobs, which lead to other pages."""
+"""/ and /jobs, which redirect to other pages."""
 
 from typing import Final
 from urllib.parse import quote
@@ -21,6 +21,6 @@ def add(app: FastAPI, _: Exchange) -> None:
 
     @app.get("/jobs", include_in_schema=False)
     async def find_job(request: Request) -> Response:
-        """Lead from the header's form to a job's page."""
+        """Redirect from the header's form to a job's page."""
         wanted = request.query_params.get("id", "").strip()[:_LONGEST_ID]
         return RedirectResponse(f"/jobs/{quote(wanted, safe='+')}" if wanted else "/me", SEE_OTHER)

@@ -1,4 +1,4 @@
-"""POST /v1/hours, /v1/verdicts: batches of agents and advisors, through the gate."""
+"""POST /v1/hours, /v1/verdicts: batches of agents and advisors, under admission control."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
 
 def _local_uid(request: Request) -> LocalUid:
-    """Return what finds the user at the other end of the connection, where that is on this host."""
+    """Return a function for the uid at the other end of the connection, where that is on this host."""
     if (uid := getattr(request.state, "peer_uid", None)) is not None:
         return lambda: uid
     ends = getattr(request.state, "ends", None)

@@ -44,7 +44,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.post("/enter", include_in_schema=False)
     async def entered(request: Request) -> Response:
-        origin = visitors().origin(request)  # before anything of another site's form is read
+        origin = visitors().origin(request)  # before a form of another site is read
         given = await _field(exchange, request, "link")
         session = await exchange.visitor(request, lambda _: visitors().enter(request, origin, given))
         if session is None:

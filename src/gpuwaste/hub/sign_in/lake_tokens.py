@@ -1,8 +1,8 @@
-"""LakeTokens: the tokens of all hubs of a lake, in PostgreSQL: whoever is signed in at one of them is at each.
+"""LakeTokens: the tokens of all hubs of a lake, in PostgreSQL: a user signed in at one hub is signed in at all.
 
-Times are the database's own. A token is taken by who writes a name of theirs beside it first: one UPDATE decides.
-Half of a token is a code of the other half, by a key that the hubs share (RFC 2104): what strangers make up is refused
-without a question to PostgreSQL. Who reads the key there can sign in as nobody: of tokens the table has the SHA-256.
+Times are the database's own. A token is taken by the first one who writes a name of their own to its row: one UPDATE.
+Half of a token is a code of the other half, by a key that the hubs share (RFC 2104): forged tokens are rejected without
+a query to PostgreSQL. Reading the key there allows nobody to sign in: the table has only the SHA-256 of tokens.
 """
 
 import hmac
@@ -30,7 +30,7 @@ _KEY: Final = "SELECT key FROM gpuwaste_token_key"
 _HALF_B: Final = 16
 _GOOD: Final = "(taken_by = '' AND made > now() - interval '{life} s' AND used > now() - interval '{idle} s')"
 _OF_KIND: Final = "gpuwaste_tokens WHERE kind = '{kind}'"
-# What is good no more goes, then what was unused for longest, of this user's and of all where there is no room.
+# Deletes expired tokens, then the longest unused ones, of this user and of all where there is no room.
 _GIVE: Final = (
     f"DELETE FROM {_OF_KIND} AND NOT {_GOOD};"  # noqa: S608 names and numbers of ours, and what is quoted
     f" DELETE FROM {_OF_KIND} AND digest IN (SELECT digest FROM {_OF_KIND} AND name = {{user}}"
@@ -49,7 +49,7 @@ _TAKE: Final = (
 _TAKEN: Final = f"SELECT name FROM {_OF_KIND} AND digest = '{{digest}}' AND taken_by = '{{taker}}'"  # noqa: S608
 _DROP: Final = f"DELETE FROM {_OF_KIND} AND digest = '{{digest}}'"  # noqa: S608
 _COUNT: Final = f"SELECT count(*) FROM {_OF_KIND}"  # noqa: S608
-_SELDOM_S: Final = 60.0  # so seldom a use is written
+_SELDOM_S: Final = 60.0  # how seldom a use is written
 _SELDOM_SHARE: Final = 0.1  # of the idle time, where that is short
 
 
@@ -63,7 +63,7 @@ class LakeTokens:
     """Tokens of one kind in PostgreSQL. A call that fails is tried once more: a connection may have ended unnoticed."""
 
     def __init__(self, catalog: LakeCatalog, kind: str, limits: TokenLimits) -> None:
-        """`kind` parts links from sessions: a word of letters."""
+        """`kind` separates links from sessions: a word of letters."""
         self._catalog = catalog
         self._key = b""  # not known
         self._words: dict[str, Any] = {
@@ -88,15 +88,15 @@ class LakeTokens:
         return token
 
     def use(self, token: str) -> str | None:
-        """Return whose token this is, None for none that is good; it counts as used now. Raises StoreError."""
+        """Return the user of this token, None where it is invalid; it counts as used now. Raises StoreError."""
         return self._found(token, prolong=True)
 
     def peek(self, token: str) -> str | None:
-        """Return whose token this is, None for none that is good; it is not prolonged. Raises StoreError."""
+        """Return the user of this token, None where it is invalid; it is not prolonged. Raises StoreError."""
         return self._found(token, prolong=False)
 
     def take(self, token: str) -> str | None:
-        """Return whose token this is, None for none that is good; it is good for nothing from now on.
+        """Return the user of this token, None where it is invalid; it is invalid from now on.
 
         Raises StoreError: it may be used up all the same.
         """
@@ -111,7 +111,7 @@ class LakeTokens:
         return str(found[0][0])
 
     def close(self) -> None:
-        """Leave PostgreSQL."""
+        """Disconnect from PostgreSQL."""
         self._catalog.close()
 
     def _found(self, token: str, *, prolong: bool) -> str | None:
@@ -147,7 +147,7 @@ class LakeTokens:
         try:
             return work()
         except StoreError:
-            self._key = b""  # the database that answers next may be another one
+            self._key = b""  # the next connection may be to another database
             return work()
 
     def _text(self, sql: str, digest: bytes = b"", **words: str) -> str:

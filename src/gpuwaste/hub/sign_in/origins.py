@@ -1,6 +1,6 @@
-"""Where a request for a page comes from and who it says it is from: the page's origin, the cookie, the proxy's header.
+"""The origin of a request for a page and its claimed user: the page's origin, the cookie, the proxy's header.
 
-The session's cookie is `__Host-` and Secure wherever the browser uses TLS, a plain name on loopback alone.
+The session's cookie is `__Host-` and Secure wherever the browser uses TLS, a plain name only on loopback.
 """
 
 import pwd
@@ -23,7 +23,7 @@ REASONS: Final = (HOST, CLEAR, ORIGIN, HEADER, LINK)
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
 _READING: Final = frozenset({"GET", "HEAD"})
 _COOKIE: Final = "gpuwaste"
-_LONGEST: Final = 8192  # characters of all cookies that are looked through
+_LONGEST: Final = 8192  # characters of all cookies that are searched
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}", re.ASCII)
 _TAKEN: Final = frozenset({"authorization", "connection", "content-length", "cookie", "host", "origin"})
@@ -38,7 +38,7 @@ class Rejection(Refusal):
 
 
 class Origins:
-    """The origin of the pages, as `[web] url` and `[hub] listen` say."""
+    """The origin of the pages, from `[web] url` and `[hub] listen`."""
 
     def __init__(self, url: str, listen: str, *, tls: bool) -> None:
         """Read where the pages are. Raises ConfigError for a URL that is no origin, or without TLS."""
@@ -47,7 +47,7 @@ class Origins:
         """Where links lead; empty: not known."""
 
     def of(self, request: Request) -> str:
-        """Return the origin that the browser sees for this request. Raises Rejection where it is none of ours."""
+        """Return the origin that the browser sees for this request. Raises Rejection where it is none of the hub's."""
         host = _one(request, "host").lower()
         over_unix = getattr(request.state, "peer_uid", None) is not None
         scheme = request.scope["scheme"]
@@ -80,7 +80,7 @@ def _one(request: Request, name: str) -> str:
 
 
 def _is_own(host: str, scheme: str, address: str, port: int | None) -> bool:
-    """Tell whether a Host header is the address that was connected to; any port of loopback: it may be a tunnel's."""
+    """Return whether a Host header is the address that was connected to; any port of loopback: it may be a tunnel's."""
     found = _HOST.fullmatch(host)
     if found is None:
         return False
@@ -123,7 +123,7 @@ def _joined(scheme: str, name: str, port: int | None) -> str:
 
 
 def cookie_of(request: Request, origin: str) -> str:
-    """Return the token that the browser sent, empty for none, and for several: one of them is somebody else's."""
+    """Return the token that the browser sent, empty for none, and for several: one of them is not the hub's."""
     headers = request.headers.getlist("cookie")
     if sum(map(len, headers)) > _LONGEST:
         return ""
@@ -151,17 +151,17 @@ def _name(origin: str) -> str:
 
 
 class ProxyHeader:
-    """The header of `[web] proxy_header`, believed from the uids in `uids`."""
+    """The header of `[web] proxy_header`, trusted from the uids in `uids`."""
 
     def __init__(self, name: str, uids: frozenset[int]) -> None:
-        """Take the header's name and who may send it. Raises ConfigError for what is no header of its own."""
+        """Set the header's name and who may send it. Raises ConfigError for a header that has another use."""
         if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
             raise ConfigError(f"[web] proxy_header {name!r}: expected a header of its own, such as X-Remote-User")
         self.uids = uids
         self._name = name.lower()
 
     def user(self, request: Request) -> str | None:
-        """Return whom the proxy names, None without the header. Raises Rejection where it cannot be believed."""
+        """Return the user that the proxy names, None without the header. Raises Rejection where it is not trusted."""
         values = request.headers.getlist(self._name)
         if not values:
             return None

@@ -18,7 +18,7 @@ if (token !== "") {
   }
 }
 """
-"""Takes the token out of the address bar. Whoever is signed in already presses the button: a link may be a trap."""
+"""Removes the token from the address bar. A signed-in user has to press the button: a link may be a trap."""
 _HOW: Final = "Run <code>gpuwaste web</code> on a login node and open the link that it prints."
 _PAGE: Final = """\
 <!DOCTYPE html>
@@ -61,7 +61,7 @@ def enter_page(*, signed_in: bool) -> Response:
 
 
 def bad_link() -> Response:
-    """Return the answer to a link that is good for nothing."""
+    """Return the answer to an invalid link."""
     return page("Sign in", f"<p>This link was used already, or is older than a minute.</p>\n<p>{_HOW}</p>", 403)
 
 
@@ -72,6 +72,6 @@ def signed_out(*, by_proxy: bool) -> Response:
 
 
 def page(title: str, body: str, status: int = 200) -> Response:
-    """Return HTML of ours; no text of anybody else's is in it."""
+    """Return the HTML of a page, which has no text from outside."""
     files = {"icon": static_url("icon.svg"), "style": static_url("gpuwaste.css")}
     return Response(_PAGE.format(title=title, body=body, **files), status, media_type="text/html; charset=utf-8")

@@ -19,7 +19,7 @@ _NO_TOKEN: Final = b""
 
 @dataclass(frozen=True, slots=True)
 class TokenLimits:
-    """How many tokens a user and all users may have, and their seconds: in all, and without being used."""
+    """How many tokens a user and all users may have, and their lifetime in seconds: total, and unused."""
 
     per_user: int
     in_all: int
@@ -46,7 +46,7 @@ class Tokens(Protocol):
         """Return whose token this is, None for none that is good; it is good for nothing from now on."""
 
     def close(self) -> None:
-        """Leave what keeps them."""
+        """Disconnect from the storage."""
 
 
 def new_token() -> str:

@@ -1,4 +1,4 @@
-"""Visitors: who looks at a page, by their session or by the proxy that signed them in, and what they may see."""
+"""Visitors: who reads a page, by their session or by the proxy that signed them in, and what they may see."""
 
 import math
 from collections.abc import Callable
@@ -55,9 +55,9 @@ class SignInNeeded(Refusal):
 
 
 class Visitors(Part):
-    """Links, sessions and the proxy's header; for any thread. What is refused is counted, its reason logged.
+    """Links, sessions and the proxy's header; for any thread. Rejections are counted, their reasons logged.
 
-    Whoever is asked about a link or a session raises StoreError where they are in a lake that does not answer.
+    Methods that read a link or a session raise StoreError where these are in a lake that does not answer.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Visitors(Part):
         registry: CollectorRegistry,
         clock: Clock,
     ) -> None:
-        """`scope_of` is what the API knows of a user; `tokens` makes what keeps them of a kind. Raises ConfigError."""
+        """`scope_of` returns the API's scope of a user; `tokens` makes the storage of a kind. Raises ConfigError."""
         self.enabled = settings.enabled
         self._proxy = ProxyHeader(settings.proxy_header, uids_of(settings.proxy_users))
         self._origins = origins
@@ -88,16 +88,16 @@ class Visitors(Part):
 
     @property
     def proxy_uids(self) -> frozenset[int]:
-        """The uids that speak for others, never for themselves."""
+        """The uids that act for other users, never for themselves."""
         return self._proxy.uids
 
     @property
     def url(self) -> str:
-        """Where the pages are, "" for not known."""
+        """The URL of the pages, "" for unknown."""
         return self._origins.base
 
     def scope(self, request: Request) -> Scope:
-        """Return what the visitor may see; may block. Raises SignInNeeded, and Refusal for what is no page of ours."""
+        """Return what the visitor may see; may block. Raises SignInNeeded, and Refusal for other origins."""
         user = self.user(request)
         if user is None:
             raise SignInNeeded
@@ -110,7 +110,7 @@ class Visitors(Part):
         return self._named(request) or find(cookie_of(request, origin))
 
     def watching(self, request: Request) -> Scope | None:
-        """Return what the visitor may see while a page follows what happens, None for nobody; no session is prolonged.
+        """Return what the visitor may see while a page follows events, None for nobody; no session is prolonged.
 
         Raises Refusal.
         """
@@ -119,9 +119,9 @@ class Visitors(Part):
         return None if user is None else self._scope_of(user)
 
     def claim(self, request: Request) -> str:
-        """Return what tells visitors apart before anything is proven: the proxy's user, or the cookie; "" for none.
+        """Return what distinguishes visitors before authentication: the proxy's user, or the cookie; "" for none.
 
-        Does not block. Raises Refusal for what is no page of ours.
+        Does not block. Raises Refusal for other origins.
         """
         origin = self.origin(request)
         return self._named(request) or cookie_of(request, origin)
@@ -137,7 +137,7 @@ class Visitors(Part):
         return origin
 
     def link(self, scope: Scope) -> str:
-        """Return the URL by which the sender of a question signs in once. Raises Refusal."""
+        """Return the URL by which the sender of a request signs in once. Raises Refusal."""
         self._require_pages()
         if not self._origins.base:
             raise Refusal(NOT_INSTALLED, "the hub does not know the URL of its pages: set [web] url on its host")
@@ -157,14 +157,14 @@ class Visitors(Part):
         return self._sessions.give(user)
 
     def leave(self, request: Request, origin: str) -> bool:
-        """End the session; tell whether a proxy keeps the user signed in. Raises Refusal."""
+        """End the session; return whether a proxy keeps the user signed in. Raises Refusal."""
         user = self._sessions.take(cookie_of(request, origin))
         if user is not None:
             _SIGNED_OUT.log(user=user)
         return self._named(request) is not None
 
     def close(self) -> None:
-        """Leave what keeps the links and sessions."""
+        """Disconnect from the storage of links and sessions."""
         self._links.close()
         self._sessions.close()
 
@@ -187,7 +187,7 @@ class Visitors(Part):
 def make_visitors(
     config: Config, scope_of: Callable[[str], Scope], clock: Clock, registry: CollectorRegistry
 ) -> Visitors:
-    """Return the visitors of the hub's pages, as [web] says. Raises ConfigError."""
+    """Return the visitors of the hub's pages, as configured in [web]. Raises ConfigError."""
     if config.web.proxy_users and not config.hub.socket:
         raise ConfigError("[web] proxy_users needs [hub] socket: the proxy connects to it")
     origins = Origins(config.web.url, config.hub.listen, tls=bool(config.hub.tls_cert))
@@ -208,7 +208,7 @@ def _session_limits(settings: WebConfig) -> TokenLimits:
 
 
 class SignInMetrics:
-    """Counts sign-ins and what was refused; for any thread."""
+    """Counts sign-ins and rejections; for any thread."""
 
     def __init__(self, registry: CollectorRegistry, sessions: Callable[[], int]) -> None:
         """`sessions` is read at each scrape; the figure is NaN where it raises StoreError."""

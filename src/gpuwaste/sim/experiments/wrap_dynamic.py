@@ -1,6 +1,6 @@
 """A workflow wrapped and not wrapped, submitted into a window of a log: section 3.5 of Marciani et al.
 
-The window is played without the workflow first, for the usage that ranks its user where the fair share asked for is. A
+The window is played without the workflow first, for the usage that gives its user the requested fair share. A
 task is submitted `notice_s` after the one that it needs has ended. One row for each way of wrapping, with what it gains
 over single jobs as a share of the workflow's run time.
 """
@@ -74,7 +74,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
 
 @lru_cache(maxsize=4)
 def window(path: Path, begin: int, end: int, processors: int) -> tuple[BackgroundLoad, Ints]:
-    """Return the jobs that were submitted in a window, and when they start where no workflow comes.
+    """Return the jobs that were submitted in a window, and when they start without a workflow.
 
     Raises UsageError, NoDataError.
     """

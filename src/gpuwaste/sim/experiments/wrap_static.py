@@ -1,10 +1,10 @@
 """Queue time of one job against its user's fair share, in a static load: section 3.4 of Marciani et al.
 
-Every user has used, before, what the load gives them to use; the workflow's user has used what gives the fair share
-that is asked for. One row for each size and run time of the job that is followed.
+Every user has used, before, what the load gives them to use; the workflow's user has used what gives the requested
+fair share. One row for each size and run time of the job that is followed.
 
-What the paper leaves open can be varied: whether jobs take whole nodes of `node_cpus`, and whether what a user has used
-before goes by CPU seconds or by seconds (`used_by`).
+What the paper leaves open can be varied: whether jobs take whole nodes of `node_cpus`, and whether earlier usage
+counts CPU seconds or seconds (`used_by`).
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
 
 
 def _on_whole_nodes(others: BackgroundLoad, node_cpus: int) -> BackgroundLoad:
-    """Return the load as whole nodes hold it. Raises UsageError for nodes that are larger than the machine."""
+    """Return the load in whole nodes. Raises UsageError for nodes that are larger than the machine."""
     total = others.processors // node_cpus * node_cpus if node_cpus > 0 else 0
     if not total:
         raise UsageError(f"node_cpus={node_cpus}: expected 1 to {others.processors}, the CPUs of the machine")

@@ -1,7 +1,7 @@
-"""Weeks of a log, such as Curie's, drawn anew: a block bootstrap of its days that keeps the day of the week.
+"""Weeks of a log, such as Curie's, resampled: a block bootstrap of its days that keeps the day of the week.
 
-Each day of the drawn weeks is one whole day of the log of the same day of the week, so that the cycles of a day and
-of a week, and the crowds within a day, stay. Weeks of the log that are nearly empty, and the incomplete ones at both
+Each day of the drawn weeks is one full day of the log of the same day of the week, which keeps the cycles of a day
+and of a week, and the bursts within a day. Weeks of the log that are nearly empty, and the incomplete ones at both
 ends, are not drawn from. Users and accounts keep their numbers. `week` plays one week of the log as it was instead.
 """
 
@@ -28,7 +28,7 @@ _FEW: Final = 0.1  # a week with less than this share of the median week's jobs 
 
 
 def drawn(values: Mapping[str, float], log: JobLog | None) -> Load:
-    """Draw a load; see generators. Raises NoDataError where the log has no whole week, or not the one asked for."""
+    """Draw a load; see generators. Raises NoDataError where the log has no full week, or not the requested one."""
     if log is None:
         raise NoDataError("curie_week: no log to draw from: name one with --swf, --sacct, --csv or --store")
     trace, _ = trace_of(log.table, log.processors)
@@ -69,7 +69,7 @@ def _each_day(picked: Ints, chosen: int) -> Ints:
 
 
 def _weeks(bounds: Ints) -> Ints:
-    """Return the whole weeks, from 0, that are not nearly empty."""
+    """Return the full weeks, from 0, that are not nearly empty."""
     whole = (len(bounds) - 1) // _DAYS
     counts = np.diff(bounds[: whole * _DAYS + 1 : _DAYS])
     return np.flatnonzero(counts > _FEW * np.median(counts)) if whole else np.empty(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The workload model of Lublin and Feitelson (2003), without its parting of batch and interactive jobs.
+"""The workload model of Lublin and Feitelson (2003), without its separation of batch and interactive jobs.
 
 Lublin and Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs", JPDC 63
 (2003). Sizes are log-uniform in two stages, many of them 1 or powers of two. The logarithm of a run time is

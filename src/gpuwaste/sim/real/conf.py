@@ -3,9 +3,9 @@
 Each node is a slurmd of its own (`slurmd -N NAME`) with a port of its own. GPUs are plain files: nothing opens them.
 See slurm.conf(5) and gres.conf(5) of Slurm 22.05 and later.
 
-slurmctld computes in real time while its clock runs `speed` times faster: what bounds its computing is stretched by
-that factor, so that a cycle is not cut that would have ended on the site. What bounds its scheduling (intervals,
-windows, depths) is the site's.
+slurmctld computes in real time while its clock runs `speed` times faster: limits of its computing time are stretched
+by that factor, so that no cycle is cut that would have ended on the site. Limits of its scheduling (intervals,
+windows, depths) are the site's.
 """
 
 import re
@@ -76,7 +76,7 @@ class Place:
 
 
 def slurm_conf(model: ClusterModel, place: Place, speed: int, *, jobs: int, memory: bool) -> str:
-    """Return slurm.conf for a clock that runs `speed` times faster; `memory`: jobs say how much memory they ask for.
+    """Return slurm.conf for a clock that runs `speed` times faster; `memory`: jobs request memory.
 
     Raises ConfigError for names that slurm.conf cannot have and for more nodes than one host can play.
     """
@@ -108,7 +108,7 @@ def gres_conf(model: ClusterModel, place: Place) -> str:
 
 
 def gpu_files(model: ClusterModel) -> int:
-    """Return how many files stand for GPUs: those of the node with the most, all nodes share them."""
+    """Return how many files represent GPUs: those of the node with the most; all nodes share them."""
     return max(node.gpu_count for node in model.nodes)
 
 
@@ -119,7 +119,7 @@ def cgroup_conf(version: str) -> str:
 
 
 def cred_expire_s(model: ClusterModel, speed: int) -> int:
-    """Return how long a job's credential holds on the played clock, seconds.
+    """Return how long a job's credential is valid on the played clock, seconds.
 
     slurmctld lets a requeued job wait that long, so it stays Slurm's own where jobs can be requeued; elsewhere it is as
     long as a loaded host may take to start a job.
@@ -146,7 +146,7 @@ def _fixed(model: ClusterModel, place: Place, speed: int, jobs: int) -> dict[str
         "SlurmdPidFile": f"{base}/spool/%n.pid",
         "SlurmctldLogFile": f"{base}/log/slurmctld.log",
         "SlurmdLogFile": f"{base}/log/slurmd.log",
-        "SlurmctldDebug": "debug",  # with the two below, the log says when slurmctld did what: see instants.py
+        "SlurmctldDebug": "debug",  # with the two below, the log shows when slurmctld did what: see instants.py
         "DebugFlags": "Backfill,TraceJobs,Hetjob",
         "LogTimeFormat": "iso8601_ms",
         "SlurmdDebug": "error",
@@ -231,7 +231,7 @@ def _yes(value: bool) -> str:
 
 
 def taken_settings(settings: Mapping[str, str], speed: int) -> dict[str, str]:
-    """Return what slurm.conf has of the site's settings, by name. Raises ConfigError for a value that is no value."""
+    """Return the site's settings that slurm.conf takes over, by name. Raises ConfigError for an invalid value."""
     given = {name.lower(): (name, value) for name, value in settings.items()}
     taken = {}
     for name in TAKEN:
@@ -275,7 +275,7 @@ def scheduler_parameters(text: str, speed: int) -> str:
 
 
 def _plain(name: str, value: str) -> str:
-    """Return a value as slurm.conf has it: `scontrol show config` adds units and words for nothing."""
+    """Return a value as slurm.conf writes it: `scontrol show config` adds units, and words for empty values."""
     value = value.strip()
     if unit := _UNIT.fullmatch(value):
         value = unit[1]

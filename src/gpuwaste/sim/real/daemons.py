@@ -199,7 +199,7 @@ class VirtualCluster:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ports of the loopback address that nobody has now, from a drawn one on. Raises SlurmError."""
+    """Return ports of the loopback address that are free now, from a random one on. Raises SlurmError."""
     first = secrets.randbelow(len(_PORTS))
     found: list[int] = []
     for step in range(len(_PORTS)):

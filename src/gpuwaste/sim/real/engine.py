@@ -1,4 +1,4 @@
-"""An ensemble: a trace is played several times, each run is kept, and a later call goes on from there."""
+"""An ensemble: a trace is played several times, each run is kept, and a later call continues from there."""
 
 import contextlib
 import fcntl
@@ -41,7 +41,7 @@ _NEAR_S: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class EngineStudy:
-    """What is played: a trace on a cluster, so many times, at which speed; `text` says where the jobs are from."""
+    """What is played: a trace on a cluster, how many times, at which speed; `text` names the source of the jobs."""
 
     table: JobTable
     text: str
@@ -53,9 +53,9 @@ class EngineStudy:
 
 
 def play_ensemble(study: EngineStudy, progress: Progress = lambda *_: None) -> EngineDocument:
-    """Play the runs that the directory lacks and return what all of them say; it is written there too.
+    """Play the runs that the directory lacks and return the results of all runs; they are written there too.
 
-    Interrupted, the runs so far are kept: `run-NNN.csv` has what had ended. Raises GpuwasteError.
+    An interruption keeps the runs so far: `run-NNN.csv` has the jobs that had ended. Raises GpuwasteError.
     """
     require_programs()
     trace, jobs, left_out = submissions(study.table, study.model, study.first)
@@ -89,12 +89,12 @@ def play_ensemble(study: EngineStudy, progress: Progress = lambda *_: None) -> E
 
 
 def instants_path(directory: Path, number: int) -> Path:
-    """Return where a run keeps when slurmctld did what."""
+    """Return the path of a run's slurmctld events."""
     return directory / f"run-{number:03}.instants.csv"
 
 
 def not_played(model: ClusterModel) -> list[str]:
-    """Return what of a site a run does not have, in sentences."""
+    """Return what a run lacks of the site, in sentences."""
     said = [
         "Jobs have one user and no account: limits of QOS and associations, fair share and usage do not act.",
         "Dependencies, features that a job asks for, and steps are not in the history.",
@@ -169,7 +169,7 @@ def _inputs(jobs: Sequence[TraceSubmission], study: EngineStudy, version: str) -
 
 @contextlib.contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Hold the directory against a second ensemble. Raises StoreError, UsageError."""
+    """Lock the directory against a second ensemble. Raises StoreError, UsageError."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         number = open_lock(directory / ".lock")

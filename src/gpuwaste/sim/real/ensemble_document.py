@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate --engine slurmctld` answers with: each run, and what the ensemble says."""
+"""What `gpuwaste simulate --engine slurmctld` answers with: each run, and the figures of the ensemble."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ class RealRun(Struct, kw_only=True, frozen=True):
 
 
 class Agreement(Struct, kw_only=True, frozen=True):
-    """How far starts of one job are apart, between all pairs of complete runs."""
+    """How far the starts of one job are apart, between all pairs of complete runs."""
 
     pairs: int
     median_start_s: Annotated[float, Meta(description="Median of the absolute difference of starts.")]

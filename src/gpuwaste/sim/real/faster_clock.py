@@ -25,7 +25,7 @@ _VERSION: Final = re.compile(r"(\d+\.\d+(?:\.\d+)?)")
 
 
 class FastClock:
-    """The played clock: `env` for processes that live by it, `now` in UTC seconds, `speed` in its seconds a second."""
+    """The played clock: `env` for processes that use it, `now` in UTC seconds, `speed` in its seconds a second."""
 
     def __init__(self, speed: int, base_env: Mapping[str, str]) -> None:
         """Start it at the present instant. Raises SlurmError where faketime does not work."""
@@ -61,7 +61,7 @@ class FastClock:
         return self._fake_s + (time.monotonic() - self._real_s) * self.speed
 
     def wait(self, until: float, most_s: float) -> bool:
-        """Sleep until the played clock is at `until`, at most so many real seconds; tell whether it is there."""
+        """Sleep until the played clock is at `until`, at most that many real seconds; return whether it is there."""
         left = (until - self.now()) / self.speed
         if left > 0:
             time.sleep(min(left, most_s))
@@ -69,12 +69,12 @@ class FastClock:
 
     @property
     def keeper_pipe(self) -> int:
-        """The pipe that keeps the shared origin: a process that has it too keeps it until it ends."""
-        assert self._keeper.stdin is not None  # noqa: S101 narrows the type: it was asked for
+        """The pipe that keeps the shared origin: a process that inherits it keeps the origin until it ends."""
+        assert self._keeper.stdin is not None  # noqa: S101 narrows the type: it is a pipe
         return self._keeper.stdin.fileno()
 
     def close(self) -> None:
-        """End the wrapper, which removes the shared origin; processes that have it go on."""
+        """End the wrapper, which removes the shared origin; processes that have it continue."""
         if self._keeper.stdin is not None:
             self._keeper.stdin.close()
         if self._keeper.stdout is not None:
@@ -87,7 +87,7 @@ class FastClock:
         remove_origin(self.env.get("FAKETIME_SHARED", ""))
 
     def _learned(self) -> dict[str, str]:
-        assert self._keeper.stdout is not None  # noqa: S101 narrows the type: it was asked for
+        assert self._keeper.stdout is not None  # noqa: S101 narrows the type: it is a pipe
         found = {}
         for _ in range(_MOST_LINES):
             line = self._keeper.stdout.readline().decode("utf-8", "surrogateescape").rstrip("\n")
@@ -101,7 +101,7 @@ class FastClock:
         return found
 
     def _calibrated(self, base_env: Mapping[str, str]) -> tuple[float, float]:
-        """Return an instant of the played clock and of the monotonic one: the reading that took least time."""
+        """Return an instant of the played clock and of the monotonic one: the reading that took the least time."""
         readings = []
         for _ in range(_READINGS):
             before = time.monotonic()

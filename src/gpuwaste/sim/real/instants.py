@@ -38,7 +38,7 @@ _LINES: Final = (
     (re.compile(rb"_attempt_backfill: BACKFILL: test for " + _JOB), TESTED),
     (re.compile(rb"sched: Allocate " + _JOB), STARTED),
     (re.compile(rb"_start_job: (?:HETJOB: )?Started " + _JOB), STARTED),
-    # What it had counts as free to those who look for later; its nodes take no further job before their epilogs end.
+    # What it held counts as free in searches for later starts; its nodes take no further job before their epilogs end.
     (re.compile(rb"deallocate_nodes: " + _JOB), ENDED),
     (re.compile(rb"cleanup_completing: " + _JOB), FREED),
 )
@@ -66,7 +66,7 @@ class ControllerInstant:
 
 
 def read_instants(data: bytes, rows: Mapping[int, int], shift_s: int = 0) -> list[ControllerInstant]:
-    """Return what a log says, in its order; `rows` are jobs by Slurm's id, `shift_s` is added to its UTC seconds."""
+    """Return a log's events, in its order; `rows` are jobs by Slurm's id, `shift_s` is added to its UTC seconds."""
     found = []
     for line in data.split(b"\n"):
         if stamped := _STAMP.match(line):
@@ -77,9 +77,9 @@ def read_instants(data: bytes, rows: Mapping[int, int], shift_s: int = 0) -> lis
 
 
 def read_log(log: Path, rows: Mapping[int, int], shift_s: int = 0, *, most_b: int = _MOST_B) -> list[ControllerInstant]:
-    """Return what the first `most_b` bytes of a log say, as `read_instants` does; a line says so where it is longer.
+    """Return the events of a log's first `most_b` bytes, as `read_instants` does; logs a line where it is longer.
 
-    Nothing where there is no log.
+    Empty where there is no log.
     """
     try:
         with log.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Jobs of a run: what sbatch is given for each of a history and when, and what became of it."""
+"""Jobs of a run: what sbatch receives for each job of a history and when, and its outcome."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 _MIB: Final = 1 << 20
-_BEYOND_S: Final = 3600  # what a job that hit its limit would have run on: slurmctld has to end it
+_BEYOND_S: Final = 3600  # how much longer a job that hit its limit would have run: slurmctld has to end it
 REFUSED: Final = "REFUSED"
 NEVER_STARTED: Final = "NEVER_STARTED"
 PENDING: Final = "NOT_ENDED"
@@ -33,7 +33,7 @@ COLUMNS: Final = ("job_id", "submit", "submitted", "start", "end", "state", "nod
 
 @dataclass(frozen=True, slots=True)
 class TraceSubmission:
-    """One job of the trace: `submit` as in the trace (UTC seconds), `sleep_s` what it sleeps, `options` of sbatch."""
+    """One job of the trace: `submit` as in the trace (UTC seconds), `sleep_s` its sleep, `options` of sbatch."""
 
     job_id: int
     submit: int
@@ -47,7 +47,7 @@ def submissions(
 ) -> tuple[Trace, list[TraceSubmission], dict[str, int]]:
     """Return the jobs that can be submitted, in order, and how many were left out by reason.
 
-    What slurmctld refuses on this cluster is found when it is submitted. Raises NoDataError where no job is left.
+    What slurmctld rejects on this cluster shows when it is submitted. Raises NoDataError where no job is left.
     """
     trace, left_out = trace_of(table)
     if first is not None:
@@ -107,7 +107,7 @@ def _text(column: Categories, row: int) -> str:
 class Ended:
     """One line of jobcomp/filetxt; instants are of the played clock, None where it did not happen.
 
-    `submitted` is when slurmctld has it from; `slurm_id` is None where slurmctld did not take it, or nobody asks.
+    `submitted` is slurmctld's submit time; `slurm_id` is None where slurmctld rejected it or it is from a CSV.
     """
 
     slurm_id: int | None
@@ -132,7 +132,7 @@ class ReplayedOutcome:
 
 
 def read_ended(data: bytes) -> tuple[list[Ended], int]:
-    """Return the jobs of whole lines, and how many bytes these lines have; a line that is none is left out."""
+    """Return the jobs of complete lines, and how many bytes these lines have; invalid lines are left out."""
     whole = data.rfind(b"\n") + 1
     found = []
     for line in data[:whole].split(b"\n"):

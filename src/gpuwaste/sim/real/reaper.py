@@ -1,4 +1,4 @@
-"""What ends a run's processes: a marker in their environment finds them, and a process that does it if ours is killed.
+"""Ends a run's processes: a marker in their environment finds them, and a process does it if ours is killed.
 
 `python -m gpuwaste.sim.real.reaper MARKER DIRECTORY SHARED` waits until its standard input closes. If nothing was
 written there, it ends every process of the run, jobs included, and removes the directory and the clock's origin.
@@ -42,7 +42,7 @@ def _steps_in(process: Path, directory: Path) -> bool:
 def sweep(marker: str, directory: Path) -> list[int]:
     """End every process that `marked` finds; returns those that are left after 15 s.
 
-    A process whose clock's shared origin went before it made one of its own: that goes too.
+    A process whose clock's shared origin was gone made one of its own: that is removed too.
     """
     deadline, seen = time.monotonic() + _PATIENCE_S, set[int]()
     while (left := marked(marker, directory)) and time.monotonic() < deadline:

@@ -1,9 +1,9 @@
 """The Slurm model at the instants of a real run: slurmctld's passes, its submissions, and how long jobs held nodes.
 
-What is given is timing: when passes began and when they came to each job, when jobs were submitted, and how long each
+What is given is timing: when passes began and when they reached each job, when jobs were submitted, and how long each
 job held its nodes. Which jobs start at which pass, and on which nodes, is the model's own.
 
-Passes go by whole seconds, as slurmctld's time(NULL) does. What happens between two passes goes by milliseconds: a job
+Passes use whole seconds, as slurmctld's time(NULL) does. What happens between two passes uses milliseconds: a job
 that frees its nodes just before a pass is seen by it, one just after it is not.
 """
 
@@ -28,8 +28,8 @@ from gpuwaste.sim.slurm.cluster_arrays import layout
 from gpuwaste.sim.slurm.ranks import Ranks, ranks_of
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 
-SUBMITTED_KIND: Final = 3  # beside MAIN, FULL and CYCLE of board.py
-TESTED_KIND: Final = 4  # a cycle of backfill came to a job
+SUBMITTED_KIND: Final = 3  # in addition to MAIN, FULL and CYCLE of board.py
+TESTED_KIND: Final = 4  # a cycle of backfill reached a job
 STARTED_KIND: Final = 5
 MS: Final = 1000
 _KINDS: Final = {
@@ -44,10 +44,10 @@ _KINDS: Final = {
 
 @in_place
 def _read_clock(instants: Ints, turn: int, board: Board, clock: Ints, started: Ints) -> None:
-    """Fill when a pass came to each waiting job, and when it started one, -1 for the others, in seconds.
+    """Fill when a pass reached each waiting job, and when it started one, -1 for the others, in seconds.
 
-    A pass came to a job without such an instant at the same second as to the one before it in the queue. A cycle lets
-    go of its locks now and then: passes of the main loop are in its middle, and what follows them until it tests again
+    A pass reached a job without such an instant at the same second as the one before it in the queue. A cycle releases
+    its locks now and then: passes of the main loop run in its middle, and what follows them until it tests again
     is theirs.
     """
     queued = board.counters[b.QUEUED]
@@ -79,9 +79,9 @@ def play_given(board: Board, ranks: Ranks, instants: Ints, held_ms: Ints) -> Non
     """Play all jobs; their rows have starts then, in seconds, -1 for those that never start.
 
     `instants` [i, 3] are milliseconds, a kind (of board.py and above) and a job's row, by time; those of jobs that a
-    pass tested or started say how far its clock had gone, nothing else. `held_ms` [n, 2] is how long each job runs and
-    how long it holds its nodes, both from the pass on that starts it: in between it completes. Nodes do not fail, and
-    no job is sent away.
+    pass tested or started only give how far its clock had gone. `held_ms` [n, 2] is how long each job runs and
+    how long it holds its nodes, both from the pass that starts it; in between it completes. Nodes do not fail,
+    and no job is preempted.
     """
     jobs, settings, n = board.jobs, board.settings, len(board.jobs)
     clock, started = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -156,7 +156,7 @@ def starts_at(instants: Sequence[ControllerInstant], table: JobTable, model: Clu
 
 
 def _of_model(instants: Sequence[ControllerInstant], places: Sequence[int]) -> list[ControllerInstant]:
-    """Return passes, and what became of the jobs that the model plays, by their places in it."""
+    """Return passes, and the outcome of the jobs that the model plays, by their places in it."""
     found = []
     for each in instants:
         if each.row is None:
@@ -169,9 +169,9 @@ def _of_model(instants: Sequence[ControllerInstant], places: Sequence[int]) -> l
 
 
 def _held_ms(instants: Sequence[ControllerInstant], count: int) -> Ints:
-    """Return how long each job ran and held its nodes [n, 2], from the pass on that started it.
+    """Return how long each job ran and held its nodes [n, 2], counted from the pass that started it.
 
-    The same where the run's instants do not say when it ended.
+    The two are equal where the run's instants do not have its end.
     """
     found, began, last_pass = np.full((count, 2), b.FOREVER >> 1, np.int64), {}, 0
     for each in instants:

@@ -1,4 +1,4 @@
-"""One run: jobs are submitted at the instants of the trace, nodes fail as the model says, and the end is waited for."""
+"""One run: jobs are submitted at the instants of the trace, nodes fail as in the model, and the end is awaited."""
 
 import heapq
 import math
@@ -30,9 +30,9 @@ Progress = Callable[[int, int, int], None]
 Keep = Callable[[list[ReplayedOutcome]], None]
 
 _LEAD_S: Final = 2.0  # real seconds before the first submission
-_TICK_S: Final = 0.5  # real seconds between two looks at what ended
+_TICK_S: Final = 0.5  # real seconds between two checks for ended jobs
 _KEPT_EVERY_S: Final = 10.0
-_STALLED_S: Final = 1800  # of the played clock without a running job: backfill has passed many times
+_STALLED_S: Final = 1800  # of the played clock without a running job: backfill has run many times
 _STALLED_REAL_S: Final = 15.0
 _TRIES: Final = 3
 _AGAIN: Final = ("Unable to contact", "Socket timed out", "temporarily unable", "Connection refused")
@@ -41,7 +41,7 @@ _REASON: Final = re.compile(r"[\w ,:()/.-]{1,100}")
 
 
 class Player:
-    """Plays jobs on a cluster that is up; `outcomes` may be asked at any time."""
+    """Plays jobs on a cluster that is up; `outcomes` may be called at any time."""
 
     def __init__(self, cluster: VirtualCluster, jobs: Sequence[TraceSubmission]) -> None:
         self._cluster, self._jobs, self._clock = cluster, jobs, cluster.clock
@@ -87,11 +87,11 @@ class Player:
             self._ended.update((each.slurm_id, each) for each in found if each.slurm_id in self._ids)
 
     def instants(self) -> list[ControllerInstant]:
-        """Return when slurmctld did what so far, on the trace's clock."""
+        """Return the events of slurmctld so far, on the trace's clock."""
         return read_log(self._cluster.log, self._ids, self._first - self._origin)
 
     def outcomes(self) -> list[ReplayedOutcome]:
-        """Return what is known of each job, in the order of the trace."""
+        """Return the outcome of each job as far as it is known, in the order of the trace."""
         slurm_ids = {place: slurm_id for slurm_id, place in self._ids.items()}
         return [self._outcome(place, job, slurm_ids.get(place)) for place, job in enumerate(self._jobs)]
 
@@ -125,7 +125,7 @@ class Player:
         self._next += 1
 
     def _look(self, progress: Progress, keep: Keep) -> None:
-        """Read what ended since the last look; keep it now and then."""
+        """Read which jobs ended since the last call; save them now and then."""
         self._cluster.require_alive()
         self.read_ended()
         progress(self._next, len(self._ended), len(self._jobs))
@@ -134,7 +134,7 @@ class Player:
             self._kept_at = time.monotonic()
 
     def _goes_on(self) -> bool:
-        """Tell whether a job may still end: false once all that are left wait and nothing has run for long."""
+        """Return whether a job may still end: false once all that are left wait and nothing has run for long."""
         queue = {number: found for number, found in self._queue().items() if number in self._ids}
         if not queue and len(self._ended) == len(self._ids):
             return False
@@ -185,7 +185,7 @@ class Player:
 def node_events(model: ClusterModel, first: int) -> list[tuple[int, str, str]]:
     """Return when nodes change their state from `first` on, as a heap of (instant, state, node).
 
-    A node whose outages follow or overlap one another comes back after the last of them.
+    A node whose outages follow or overlap one another returns after the last of them.
     """
     down: dict[str, list[list[int]]] = {}
     for each in sorted(model.outages, key=lambda outage: outage.start):

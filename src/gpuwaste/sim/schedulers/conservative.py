@@ -2,7 +2,7 @@
 
 A job takes the earliest gap that delays nobody's promise. Whenever jobs have ended, each waiting job, in the order of
 submission, may move its own promise to an earlier gap, never to a later one (Mualem and Feitelson, 2001). A job that
-outlasts what was believed of it is believed to run until its limit; the promises that this breaks are made anew, in the
+outlasts its believed walltime is believed to run until its limit; the promises that this breaks are made again, in the
 order of submission.
 """
 

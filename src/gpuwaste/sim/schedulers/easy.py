@@ -2,7 +2,7 @@
 
 That job's shadow time is when enough running jobs are believed to have ended. A later job may start now if it fits and
 either ends by the shadow time or needs no more than the processors that the first job leaves free then (Lifka, 1995;
-Mualem and Feitelson, 2001). A job that outlasts what was believed of it is believed to run until its limit.
+Mualem and Feitelson, 2001). A job that outlasts its believed walltime is believed to run until its limit.
 """
 
 from typing import Final
@@ -70,7 +70,7 @@ def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 o
             expected[job] = max(start[job] + limit[job], now + 1)
             first, last = insert(times, active, first, last, expected[job], job)
             again = True
-        # Without an end nothing that did not fit fits now, and the first job's promise stands: only new jobs are tried.
+        # Without an end nothing that did not fit fits now, and the first job's promise holds: only new jobs are tried.
         if again or new <= head:
             new = head + 1
             shadow, extra = now, free

@@ -35,7 +35,7 @@ def playable(table: JobTable, trace: Trace, cluster: ClusterModel) -> tuple[Trac
 def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None) -> Placed:
     """Play a trace of jobs that are all playable, by these walltimes [n], or users' last two jobs for None.
 
-    Raises ConfigError for settings of the cluster that are none, NoDataError for jobs that cannot run on it.
+    Raises ConfigError for invalid settings of the cluster, NoDataError for jobs that cannot run on it.
     """
     laid = layout(cluster)
     board = _played(table, trace, cluster, believed, laid, no_log())
@@ -105,7 +105,7 @@ def _played(
 
 
 def _looked_at(laid: NodeLayout) -> Ints:
-    """Return the nodes that are drawn, those with GPUs by themselves where there are any, at most MOST_LANES lanes."""
+    """Return the nodes that are drawn, only those with GPUs where there are any, at most MOST_LANES lanes."""
     gpus = laid.full[:, b.FREE_GPUS]
     order = np.flatnonzero(gpus > 0) if gpus.any() else np.arange(len(gpus))
     return order[: max(1, int(np.searchsorted(np.cumsum(np.maximum(gpus[order], 1)), MOST_LANES, side="right")))]

@@ -1,7 +1,7 @@
 """One cycle of sched/backfill: jobs in the order of the queue start now, or reserve whole nodes for later: compiled.
 
 Only what starts now outlasts a cycle. A cycle therefore ends as soon as no job further down could start now: one that
-has too few nodes now, reserved ones left out, does not get more of them later in the cycle.
+has too few unreserved nodes now does not get more of them later in the cycle.
 """
 
 from typing import NamedTuple
@@ -18,12 +18,12 @@ from gpuwaste.sim.slurm.node_groups import Groups
 
 
 class Notes(NamedTuple):
-    """What a cycle knows of jobs that ask for the same [likes, 2]: the cycle, and the least walltime it holds for."""
+    """What a cycle knows of jobs that request the same [likes, 2]: the cycle, and the least walltime it holds for."""
 
     stuck: Ints  # they cannot start now
     late: Ints  # [likes]: the cycle in which too few nodes were free within the window, reserved or not
     of_user: Ints  # [users, 2]: the cycle, and how many of the user's jobs were tested
-    clock: Ints  # [n]: the second at which the cycle comes to a job; [0]: a cycle takes no time
+    clock: Ints  # [n]: the second at which the cycle reaches a job; [0]: a cycle takes no time
 
 
 @compiled
@@ -57,13 +57,13 @@ def _of_user(notes: Notes, cycle: int, job: Ints) -> int:
 
 @in_place
 def _clock(notes: Notes, number: int, now: int) -> int:
-    """Return when a cycle that began at `now` comes to a job."""
+    """Return when a cycle that began at `now` reaches a job."""
     return int(notes.clock[number]) if len(notes.clock) > 0 else now
 
 
 @in_place
 def _can_start(board: Board, held: Groups, spans: Ints, notes: Notes, number: int, now: int) -> bool:
-    """Say whether a job has enough nodes now that nobody has reserved."""
+    """Return whether a job has enough nodes now that nobody has reserved."""
     job, cycle = board.jobs[number], held.sizes[g.CYCLE]
     if _known(notes.stuck, cycle, job):
         return False
@@ -78,7 +78,7 @@ def _can_start(board: Board, held: Groups, spans: Ints, notes: Notes, number: in
 
 @in_place
 def _any_may_fit(board: Board, reach: int) -> bool:
-    """Say whether any of the first `reach` jobs may start, by counts alone: most cycles end here."""
+    """Return whether any of the first `reach` jobs may start, by counts only: most cycles end here."""
     for k in range(reach):
         number = board.queue[k]
         job = board.jobs[number]
@@ -92,7 +92,7 @@ def _any_may_fit(board: Board, reach: int) -> bool:
 def _reserve(
     board: Board, held: Groups, spans: Ints, notes: Notes, number: int, now: int, events: Ints, chosen: Ints
 ) -> Ints:
-    """Reserve whole nodes for a job that can start within the window; returns the spans, with more room at need."""
+    """Reserve whole nodes for a job that can start within the window; returns the spans, with more room if needed."""
     job, tested, resolution = board.jobs[number], now, board.settings[b.RESOLUTION]
     until = now + board.settings[b.WINDOW]
     if search.free_within(board, held, number, now, until) < job[b.NODES]:

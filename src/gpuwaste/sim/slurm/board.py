@@ -1,6 +1,6 @@
 """The board that the compiled loops play on: jobs, nodes and what jobs hold of nodes, as rows of integers.
 
-Rows instead of an array for each column: a compiled function takes few arguments, and one job lies in one line of the
+Rows instead of an array for each column: a compiled function takes few arguments, and one job is in one line of the
 cache. Columns have the names below; those of GPU types follow the last one, T of them.
 """
 
@@ -14,7 +14,7 @@ from gpuwaste.sim.assoc_limits import LimitTable, LimitUse
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Jobs [n, JOB_COLUMNS], by submission. NODES to GPU_TYPE are asked for: the amounts of each node, GPU_TYPE -1 is any.
+# Jobs [n, JOB_COLUMNS], by submission. NODES to GPU_TYPE are requested: the amounts of each node, GPU_TYPE -1 is any.
 SUBMIT: Final = 0
 RUN: Final = 1
 BELIEVED: Final = 2
@@ -29,7 +29,7 @@ WHOLE: Final = 10
 USER: Final = 11
 ACCOUNT: Final = 12
 KIND: Final = 13  # jobs of one kind (partition, QOS) preempt and are preempted alike
-LIKE: Final = 14  # number of those that ask for the same of the same partition
+LIKE: Final = 14  # number of the jobs that request the same of the same partition
 TIER: Final = 15
 PRIORITY: Final = 16
 START: Final = 17  # the last one, where a job was requeued
@@ -47,7 +47,7 @@ ENDED: Final = 3
 COMPLETING: Final = 4  # its run is over, and nodes hold what it had until their epilogs have ended
 
 # Nodes [m, FIRST_TYPE + T], in the order in which they are taken: what is free. `full` has what an idle node has.
-CLASS: Final = 0  # nodes of one class are equal, and lie in the same partitions and reservations
+CLASS: Final = 0  # nodes of one class are equal, and are in the same partitions and reservations
 FREE_CPUS: Final = 1
 FREE_MEMORY: Final = 2
 FREE_GPUS: Final = 3
@@ -85,7 +85,7 @@ CHANGES: Final = 4  # submissions, starts and ends so far
 FREED: Final = 5  # jobs that were preempted or lost their node so far
 LEFT: Final = 6  # jobs that left their nodes, and are not charged yet
 LOGGED: Final = 7  # rows of the log of placements
-NOT_LOGGED: Final = 8  # for want of room
+NOT_LOGGED: Final = 8  # for lack of room
 COUNTERS: Final = 9
 
 # Settings [SETTINGS], of slurm.conf; seconds.
@@ -101,7 +101,7 @@ DELAY: Final = 8
 DEFER: Final = 9
 BACKFILLS: Final = 10
 REQUEUES: Final = 11  # whether a job that loses a node is requeued
-END_WINDOW: Final = 12  # within which ends of running jobs are looked at together, at first
+END_WINDOW: Final = 12  # within which ends of running jobs are considered together, at first
 SETTINGS: Final = 13
 
 # Kinds of passes whose instants are given [p, 2].
@@ -153,7 +153,7 @@ class Board(NamedTuple):
     queue: Ints  # [n], by tier, priority, submission
     returned: Ints  # [n]
     left: Ints  # [n]
-    end_times: Ints  # [2 n + 2], a heap (sim/ends.py); an end that is no longer true is passed over
+    end_times: Ints  # [2 n + 2], a heap (sim/ends.py); outdated ends are skipped
     end_jobs: Ints
     settings: Ints
     holds: Holds

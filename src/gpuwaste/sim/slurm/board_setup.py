@@ -1,7 +1,7 @@
-"""A board with all jobs still to come: what each requests of each node of its partition, and which can never run.
+"""A board before the first submission: what each job requests of each node of its partition, and which can never run.
 
-A log tells amounts in all; the model gives a job as many equal nodes as it asked for, and each the same part of them,
-rounded up. A job that did not ask for nodes gets the fewest of its partition that have what it asked for.
+A log has total amounts; the model gives a job as many equal nodes as it requested, and each the same part of the
+amounts, rounded up. A job that did not request nodes gets the fewest of its partition that have what it requested.
 """
 
 import math
@@ -23,7 +23,7 @@ from gpuwaste.slurm.site.cluster_model import ClusterModel, Partition
 Floats = NDArray[np.float64]
 _UNKNOWN: Final = -1
 _MIB: Final = 1 << 20
-_MOST_LEVELS: Final = 1024  # of free CPUs that are told apart: each job that starts changes all of them
+_MOST_LEVELS: Final = 1024  # of free CPUs that are distinguished: each job that starts changes all of them
 
 
 class Requests(NamedTuple):
@@ -36,7 +36,7 @@ class Requests(NamedTuple):
 def requests_of(
     table: JobTable, trace: Trace, model: ClusterModel, laid: NodeLayout
 ) -> tuple[Trace, Requests, dict[str, int]]:
-    """Return the jobs of a trace that can run on a cluster, what they ask for, and how many were left out and why.
+    """Return the jobs of a trace that can run on a cluster, what they request, and how many were left out and why.
 
     Where no job names a partition of the cluster, all are in its default one. Raises NoDataError where none is left.
     """
@@ -75,7 +75,7 @@ def requests_of(
 
 
 def _partitions(table: JobTable, trace: Trace, model: ClusterModel) -> Ints:
-    """Return each job's partition by its place in the model, -1 for one that the cluster has not."""
+    """Return each job's partition by its place in the model, -1 for one that the cluster lacks."""
     names = [part.name for part in model.partitions]
     found = _places(table.partition, names, trace.row)
     default = names.index(model.default_partition().name)
@@ -105,7 +105,7 @@ def _by_nodes(model: ClusterModel) -> bool:
 
 
 def _amounts(table: JobTable, trace: Trace, model: ClusterModel) -> Floats:
-    """Return CPUs, memory and GPUs [n, 3] in all; memory where Slurm counts it, DefMem where a job names none."""
+    """Return total CPUs, memory and GPUs [n, 3]; memory where Slurm counts it, DefMem where a job names none."""
     rows, settings = trace.row, lowered(model.settings)
     cpus = np.where(np.nan_to_num(table.cpus[rows]) >= 1, table.cpus[rows], trace.procs)
     memory = np.nan_to_num(table.mem_b[rows])
@@ -156,7 +156,7 @@ def _reasons(table: JobTable, trace: Trace, model: ClusterModel, laid: NodeLayou
 
 
 def _allowed(table: JobTable, trace: Trace, parts: tuple[Partition, ...], partition: Ints) -> Flags:
-    """Say of each job whether its account and QOS may use its partition; one that is not known may."""
+    """Return for each job whether its account and QOS may use its partition; one that is not known may."""
     found = np.ones(len(trace), np.bool_)
     for texts, allow, deny in (
         (table.account, [part.allow_accounts for part in parts], [part.deny_accounts for part in parts]),
@@ -190,7 +190,7 @@ def new_board(
 ) -> Board:
     """Return a board; the rows of `requests` are copied, `users` and `accounts` name theirs.
 
-    Raises ConfigError for settings that are none.
+    Raises ConfigError for invalid settings.
     """
     jobs = requests.jobs.copy()
     jobs[:, b.START] = jobs[:, b.HELD] = -1
@@ -239,7 +239,7 @@ def new_board(
 
 
 def _at_least(amounts: Ints, classes: Ints) -> Ints:
-    """Return of each class how many nodes have at least 0, 1, 2 .. of something."""
+    """Return for each class how many nodes have at least 0, 1, 2 .. of something."""
     levels = np.arange(min(int(amounts.max()), _MOST_LEVELS) + 1)
     found = np.zeros((classes.max() + 1, len(levels)), np.int64)
     np.add.at(found, classes, amounts[:, None] >= levels)

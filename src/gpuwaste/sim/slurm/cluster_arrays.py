@@ -1,4 +1,4 @@
-"""A cluster as the board has it: nodes, partitions and reservations as arrays, the scheduler's settings, preemption."""
+"""A cluster for the board: nodes, partitions and reservations as arrays, the scheduler's settings, preemption."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ _CANCEL: Final = "cancel"
 
 @dataclass(frozen=True, slots=True)
 class NodeLayout:
-    """Nodes that are up, by weight, then as the model has them; those that are down for good are left out.
+    """Nodes that are up, by weight, then in the model's order; those that are down for good are left out.
 
-    `full` [m, FIRST_TYPE + T] are idle nodes, `in_partition` [P, K] and `reserved` [R, K] say which classes of nodes
-    belong where, `nodes_of` [P, m] which nodes. `events` [e, 3] as play() has them.
+    `full` [m, FIRST_TYPE + T] are idle nodes, `in_partition` [P, K] and `reserved` [R, K] which classes of nodes
+    belong where, `nodes_of` [P, m] which nodes. `events` [e, 3] are as for play().
     """
 
     names: tuple[str, ...]
@@ -137,7 +137,7 @@ def scheduler_settings(settings: Mapping[str, str]) -> Ints:
 
 
 def preemption(model: ClusterModel, kinds: Ints) -> tuple[Flags, Ints]:
-    """Return which kind may preempt which [G, G], and of each as a victim [G, 3]: its rank, whether it is requeued, 0.
+    """Return which kind may preempt which [G, G], and for each as a victim [G, 3]: its rank, whether it is requeued, 0.
 
     `kinds` [G, 2] are partition and QOS by their places in the model, QOS -1 for none. Raises ConfigError for another
     PreemptType.

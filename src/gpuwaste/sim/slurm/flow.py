@@ -1,4 +1,4 @@
-"""Jobs that enter the queue, start, end, and are sent away, and the main loop by strict priority: compiled."""
+"""Jobs that enter the queue, start, end, and are ended early, and the main loop by strict priority: compiled."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
 @in_place
 def ahead(one: Ints, number: int, other: Ints, than: int) -> bool:
-    """Say whether a job is tried before another: by priority tier, then priority, then its number."""
+    """Return whether a job is tried before another: by priority tier, then priority, then its number."""
     if one[b.TIER] != other[b.TIER]:
         return bool(one[b.TIER] > other[b.TIER])
     if one[b.PRIORITY] != other[b.PRIORITY]:
@@ -41,7 +41,7 @@ def enqueue(board: Board, number: int) -> None:
 
 @in_place
 def tidy(board: Board) -> None:
-    """After a pass: take jobs that have started out of the queue, and put those back that were sent away."""
+    """After a pass: take jobs that have started out of the queue, and put back those that are requeued."""
     kept = 0
     for k in range(board.counters[b.QUEUED]):
         number = board.queue[k]
@@ -63,7 +63,7 @@ def begin(board: Board, number: int, now: int) -> None:
     holds.count(board, number, 1)
     board.counters[b.CHANGES] += 1
     size = board.counters[b.ENDS]
-    if size == len(board.end_times):  # most of them are no longer true
+    if size == len(board.end_times):  # most of them are outdated
         kept = 0
         for k in range(size):
             time, other = board.end_times[k], board.end_jobs[k]
@@ -75,14 +75,14 @@ def begin(board: Board, number: int, now: int) -> None:
 
 @in_place
 def is_end(board: Board, number: int, time: int) -> bool:
-    """Say whether an entry of the heap is the end of a running job, not of a run that was cut short."""
+    """Return whether an entry of the heap is the end of a running job, not of a run that was cut short."""
     job = board.jobs[number]
     return bool(job[b.STATE] == b.RUNNING and job[b.START] + job[b.RUN] == time)
 
 
 @in_place
 def next_end(board: Board) -> int:
-    """Return the next end, FOREVER for none; passes over ends that are no longer true."""
+    """Return the next end, FOREVER for none; skips ends that are outdated."""
     while board.counters[b.ENDS] > 0:
         time = board.end_times[0]
         if is_end(board, board.end_jobs[0], time):
@@ -102,14 +102,14 @@ def end_next(board: Board) -> int:
 
 @in_place
 def complete(board: Board, number: int) -> None:
-    """Let a running job come to its end, while nodes still hold what it has of them until `end`."""
+    """Let a running job complete, while it still holds its part of its nodes until `end`."""
     board.jobs[number, b.STATE] = b.COMPLETING
     board.counters[b.CHANGES] += 1
 
 
 @in_place
 def end(board: Board, number: int) -> None:
-    """End a running job, which has run as long as it asked for, and free its nodes."""
+    """End a running job, which has run its full time, and free its nodes."""
     board.jobs[number, b.STATE] = b.ENDED
     board.counters[b.CHANGES] += 1
     on.release(board, number, board.jobs[number, b.RUN])
@@ -132,7 +132,7 @@ def send_away(board: Board, number: int, now: int, requeues: bool) -> None:
 
 @in_place
 def can_preempt(board: Board, number: int) -> bool:
-    """Say whether any job runs that a job may preempt."""
+    """Return whether any job runs that a job may preempt."""
     kind = board.jobs[number, b.KIND]
     for victim in range(len(board.kinds)):  # noqa: SIM110 compiled: any() of a generator is not
         if board.preempts[kind, victim] and board.kinds[victim, 2] > 0:
@@ -152,7 +152,7 @@ def _victims(board: Board, kind: int) -> Ints:
         place = board.nodes[node, b.HOLDING]
         while place >= 0:
             number = board.holdings[place, b.OF_JOB]
-            # A job is met once on each of its nodes; it counts where its first holding lies.
+            # A job is met once on each of its nodes; it counts at its first holding.
             if board.jobs[number, b.HELD] == place and board.preempts[kind, board.jobs[number, b.KIND]]:
                 found[count] = number
                 count += 1
@@ -169,7 +169,7 @@ def _victims(board: Board, kind: int) -> Ints:
 
 @compiled
 def preempt(board: Board, number: int, now: int, allowed: Flags, shut: Flags, chosen: Ints) -> bool:  # noqa: C901 one compiled loop, as schedulers/easy.py
-    """Send jobs away, one after another, until a job fits, those spared that are on none of its nodes.
+    """Preempt jobs, one after another, until a job fits; those that are on none of its nodes are spared.
 
     `allowed` are classes, `shut` nodes that are not to be used. Fills `chosen`; returns whether the job fits.
     """

@@ -1,4 +1,4 @@
-"""Whose the jobs of a board are and what they hold, and which of them a limit of a QOS or an association holds back."""
+"""The owners of a board's jobs, what they hold, and which of them a limit of a QOS or an association holds back."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def amounts_of(jobs: Ints, names: tuple[str, ...], model: ClusterModel) -> Float
 def holds_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, model: ClusterModel) -> Holds:
     """Return the limits of jobs, rows of a board; where the cluster has none, the rows are empty.
 
-    Raises ConfigError for settings that are none.
+    Raises ConfigError for invalid settings.
     """
     settings, names = priority_settings(model.settings), tres_names(model)
     found, assoc = owners_of(jobs, users, accounts, model)
@@ -97,7 +97,7 @@ def held_jobs(board: Board, model: ClusterModel) -> dict[str, int]:
 
 @in_place
 def is_held(board: Board, number: int) -> bool:
-    """Say whether a limit holds a job back now, and keep by which."""
+    """Return whether a limit holds a job back now, and note which one."""
     holds, job = board.holds, board.jobs[number]
     if not holds.table.any_limit:
         return False
@@ -120,7 +120,7 @@ def count(board: Board, number: int, sign: int) -> None:
 
 @in_place
 def charge(board: Board, number: int, per_second: float, since: int, until: int) -> None:
-    """Add a job's wall time to what GrpWall counts; with priority/basic nobody counts it."""
+    """Add a job's wall time to what GrpWall counts; with priority/basic it is not counted."""
     holds = board.holds
     if holds.table.any_limit:
         qos = (holds.qos[number, 0], holds.qos[number, 1])

@@ -1,6 +1,6 @@
 """Nodes that are alike during one cycle of backfill, and what the cycle has reserved on them: compiled.
 
-Nodes of one class with the same jobs on them and the same reservations become free together, so one look serves them
+Nodes of one class with the same jobs on them and the same reservations become free together, so one check serves them
 all. A group is a run of `members`, ascending; a reservation of a part of it splits it. Reservations hold whole nodes.
 """
 
@@ -43,10 +43,10 @@ class Groups(NamedTuple):
     of_job: Ints  # [n, 2]: the cycle, and the job's group in it
     room: Ints
     of_class: Ints  # [K, 2]: the cycle, and the group of its idle nodes in it
-    marks: Ints  # [m]: the pick for which a node will do
+    marks: Ints  # [m]: the pick for which a node is suitable
     others: Ints  # [m]
     picked: Ints  # [m]
-    begins: Ints  # [m]: when a group is believed to have room for the job that is looked at, -1 outside its partition
+    begins: Ints  # [m]: when a group is believed to have room for the current job, -1 outside its partition
     listed: Ints  # [n, 2]: the list of ends in which a running job is, and its place there
     ends: Ints  # [n], of running jobs (flow.py)
     sizes: Ints
@@ -54,7 +54,7 @@ class Groups(NamedTuple):
 
 @compiled
 def new_groups(board: Board) -> Groups:
-    """Return room for the groups of a board's nodes."""
+    """Return arrays with room for the groups of a board's nodes."""
     m = len(board.nodes)
     return Groups(
         np.empty((m, 4), np.int64),
@@ -89,7 +89,7 @@ def _group_for(board: Board, held: Groups, node: int) -> int:
 
 @in_place
 def gather(board: Board, held: Groups, spans: Ints) -> None:
-    """Group the nodes that are up: idle ones of a class, those that one job alone is on, each other one.
+    """Group the nodes that are up: idle ones of a class, those with a single job on them, each other one.
 
     `spans` has room for Slurm's reservations on each node.
     """
@@ -178,15 +178,15 @@ def split(held: Groups, spans: Ints, group: int) -> None:
 
 @in_place
 def blocks(board: Board, span: Ints, job: Ints) -> bool:
-    """Say whether a job may not use what a span reserves."""
+    """Return whether a job may not use what a span reserves."""
     return bool(span[BY] < 0 or not on.may_use(board, span[BY], job))
 
 
 @in_place
 def is_open(board: Board, held: Groups, spans: Ints, group: int, job: Ints, begin: int) -> bool:
-    """Say whether nothing that is reserved on a group stands in the way of a job that begins then.
+    """Return whether no reservation on a group blocks a job that begins then.
 
-    As slurmctld has it, a job's reservation also does that if it begins at the second at which the other job ends.
+    As in slurmctld, a job's reservation also blocks if it begins at the second at which the other job ends.
     """
     place, end = held.groups[group, SPANS], begin + job[b.BELIEVED]
     while place >= 0 and spans[place, BEGIN] <= end:
@@ -199,7 +199,7 @@ def is_open(board: Board, held: Groups, spans: Ints, group: int, job: Ints, begi
 
 @in_place
 def overlaps(held: Groups, spans: Ints, begin: int, end: int) -> bool:
-    """Say whether a job has reserved a picked group between two instants."""
+    """Return whether a job has reserved a picked group between two instants."""
     for k in range(held.sizes[PICKED]):
         place = held.groups[held.picked[k], SPANS]
         while place >= 0 and spans[place, BEGIN] < end:

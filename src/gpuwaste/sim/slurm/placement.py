@@ -19,7 +19,7 @@ MOST_ROWS: Final = 50_000
 
 @in_place
 def enough(room: Ints, job: Ints) -> bool:
-    """Say whether a row of free amounts has what a job asks of a node."""
+    """Return whether a row of free amounts has what a job requests of a node."""
     if room[b.FREE_CPUS] < job[b.CPUS] or room[b.FREE_MEMORY] < job[b.MEMORY]:
         return False
     if job[b.GPUS] == 0:
@@ -31,7 +31,7 @@ def enough(room: Ints, job: Ints) -> bool:
 
 @in_place
 def fits(node: Ints, job: Ints) -> bool:
-    """Say whether a job can start on a node now."""
+    """Return whether a job can start on a node now."""
     if node[b.DOWN] > 0 or (job[b.WHOLE] and node[b.JOBS] > 0):
         return False
     return enough(node, job)
@@ -39,7 +39,7 @@ def fits(node: Ints, job: Ints) -> bool:
 
 @in_place
 def may_use(board: Board, reservation: int, job: Ints) -> bool:
-    """Say whether a job's user or account may use a reservation."""
+    """Return whether a job's user or account may use a reservation."""
     found: bool = board.users[reservation, job[b.USER]] or board.accounts[reservation, job[b.ACCOUNT]]
     return found
 
@@ -60,7 +60,7 @@ def open_classes(board: Board, number: int, now: int, shut: Flags, found: Flags)
 
 @in_place
 def may_fit(board: Board, job: Ints, allowed: Flags) -> bool:
-    """Say whether some classes may have enough nodes for a job, by their counts; no promise that it fits."""
+    """Return whether some classes may have enough nodes for a job, by their counts; no promise that it fits."""
     cpus = min(job[b.CPUS], board.by_cpus.shape[1] - 1)
     gpus = min(job[b.GPUS], board.by_gpus.shape[1] - 1)
     missing: int = job[b.NODES]
@@ -112,7 +112,7 @@ def count_class(board: Board, node: int, sign: int) -> None:
 
 @in_place
 def hold(board: Board, number: int, node: int) -> None:
-    """Give a job what it asks of a node: GPUs of any type in the order of types, all to one that takes it whole."""
+    """Give a job what it requests of a node: GPUs of any type in the order of types, all if exclusive (WHOLE)."""
     count_class(board, node, -1)
     job, row = board.jobs[number], board.nodes[node]
     place = board.counters[b.FREE_HOLDING]
@@ -207,7 +207,7 @@ def new_log(nodes: Flags, first: int, last: int) -> PlacementLog:
 
 @in_place
 def record(board: Board, start: int, end: int, held: Ints) -> None:
-    """Keep what a job held of a node, where the node is logged and any of it lies in the window."""
+    """Log what a job held of a node, where the node is logged and any of that time is in the window."""
     log, node = board.log, held[b.OF_NODE]
     if not log.nodes[node] or start >= log.window[1] or end <= log.window[0]:
         return

@@ -1,6 +1,6 @@
 """Priorities of a play: those of priority/multifactor change with age and fair share, those of priority/basic do not.
 
-Usage is charged as slurmctld does it: each PriorityCalcPeriod what runs, and at the end of a job what is left of it.
+Usage is charged as slurmctld does it: each PriorityCalcPeriod the running jobs, and at the end of a job the rest.
 """
 
 import math
@@ -23,11 +23,11 @@ from gpuwaste.slurm.site.cluster_model import ClusterModel
 PER_SECOND: Final = 0  # of numbers: what decay leaves after a second
 DAMPENING: Final = 1
 LAST: Final = 2  # when usage was charged last
-_DEPTH_FORCE = 5.0  # how soon what is above an association stops to matter; a constant of slurmctld
+_DEPTH_FORCE = 5.0  # how soon what is above an association stops mattering; a constant of slurmctld
 
 
 class Ranks(NamedTuple):
-    """n jobs, A associations. `period` 0 stands for priority/basic: the order of submission."""
+    """n jobs, A associations. `period` 0 means priority/basic: the order of submission."""
 
     parts: Weighted
     tree: AccountTree
@@ -45,7 +45,7 @@ class Ranks(NamedTuple):
 def ranks_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, model: ClusterModel) -> Ranks:
     """Return the priorities of jobs, rows of a board; users that the cluster does not know have one share each.
 
-    Raises ConfigError for settings that are none.
+    Raises ConfigError for invalid settings.
     """
     settings, names = priority_settings(model.settings), tres_names(model)
     found, assoc = owners_of(jobs, users, accounts, model)
@@ -95,7 +95,7 @@ def _total(inside: tuple[str, ...], names: tuple[str, ...], model: ClusterModel)
 
 @compiled
 def set_fair_share(ranks: Ranks) -> None:
-    """Rank the associations anew."""
+    """Rank the associations again."""
     if ranks.by_tree:
         fair_tree(ranks.tree, ranks.usage, False, ranks.factor, ranks.level)  # noqa: FBT003 compiled code takes no names
     else:
@@ -132,7 +132,7 @@ def _charge(board: Board, ranks: Ranks, number: int, job: Ints, until: int) -> N
 
 @compiled
 def recompute(board: Board, ranks: Ranks, now: int) -> None:
-    """Let usage decay, charge what runs, and rank what waits anew: what slurmctld does each PriorityCalcPeriod."""
+    """Let usage decay, charge running jobs, and rank waiting ones again, as slurmctld does each PriorityCalcPeriod."""
     decay(ranks.usage, ranks.numbers[PER_SECOND], float(now) - ranks.numbers[LAST])
     decay(board.holds.use.qos_wall, ranks.numbers[PER_SECOND], float(now) - ranks.numbers[LAST])
     decay(board.holds.use.assoc_wall, ranks.numbers[PER_SECOND], float(now) - ranks.numbers[LAST])
@@ -161,7 +161,7 @@ def classic(tree: AccountTree, usage: Floats, dampening: float, oblivious: bool,
 
     S is the product of the parts of shares from root down. U, directly below root, is the part of root's usage; further
     down it is mixed with what is above, own + (above - own) * shares / shares of the level, or by depth_oblivious().
-    Who shares as the parent has the parent's.
+    Those who share as the parent have the parent's.
     """
     n = len(usage)
     total = usage[tree.root]

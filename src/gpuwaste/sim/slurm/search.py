@@ -41,7 +41,7 @@ def _give_back_completing(board: Board, row: Ints, room: Ints) -> None:
 
 @in_place
 def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int:  # noqa: C901 one compiled loop, as schedulers/easy.py
-    """Return when a node is believed to have what a job asks of it, FOREVER for never; `room` is overwritten."""
+    """Return when a node is believed to have what a job requests of it, FOREVER for never; `room` is overwritten."""
     row = board.nodes[node]
     if row[b.DOWN] > 0 or not on.enough(board.full[node], job):
         return b.FOREVER
@@ -99,7 +99,7 @@ def _ends(board: Board, held: Groups, usable: Flags, now: int) -> int:
         while place >= 0:
             number = board.holdings[place, b.OF_JOB]
             listed = held.listed[number]
-            if board.jobs[number, b.STATE] == b.COMPLETING:  # is no running job any more
+            if board.jobs[number, b.STATE] == b.COMPLETING:  # no longer a running job
                 place = board.holdings[place, b.NEXT_OF_NODE]
                 continue
             if listed[0] != this:
@@ -117,7 +117,7 @@ def _ends(board: Board, held: Groups, usable: Flags, now: int) -> int:
 def last_of_window(board: Board, held: Groups, usable: Flags, now: int, enough: int) -> int:
     """Return the last expected end of the window in which the `usable` groups [groups] have enough nodes for a job.
 
-    They have at `enough`, which is an expected end of a job on them.
+    They have enough at `enough`, which is an expected end of a job on them.
     """
     in_order = np.sort(held.ends[: _ends(board, held, usable, now)])
     window, first, last = board.settings[b.END_WINDOW], -1, now
@@ -282,11 +282,11 @@ def _keep_marked(held: Groups, spans: Ints, chosen: Ints, wanted: int) -> None:
 
 @compiled
 def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, free: int, chosen: Ints) -> None:
-    """Choose the nodes of a job, of those that are believed to be free at `free`; split groups until these are whole.
+    """Choose the nodes of a job, of those that are believed to be free at `free`; split groups that it takes in part.
 
     They are not reserved for a job that begins at `tested`, which may be later; free_within() or free_now() has
     filled `begins`. `picked` has their groups, PICKED of them; `chosen` is overwritten. `spans` has room for as many
-    more as it has.
+    more as it holds.
     """
     job, found, count = board.jobs[number], 0, 0
     for group in range(held.sizes[g.GROUPS]):

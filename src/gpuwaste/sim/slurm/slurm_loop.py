@@ -1,7 +1,7 @@
 """The loop over instants, compiled: ends, failures of nodes, submissions, the main loop, backfill, in this order.
 
 An instant is visited only if something happens in it: a pass of the main loop or a cycle of backfill that finds the
-board as it left it would start nothing, and is left out.
+board unchanged would start nothing, and is left out.
 """
 
 import numpy as np
@@ -57,8 +57,8 @@ def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.
     """Play all jobs; their rows have starts then, -1 for those that never start.
 
     `node_events` [e, 3] are instants, nodes and changes, by time; a reservation's bounds have node -1. `passes` [p, 2]
-    are the instants, by time, at which the main loop (MAIN, FULL) and backfill (CYCLE) run; without any they run as the
-    settings say. `learns`: walltimes are believed to be the mean of the user's last two jobs (believed_times.py). A log
+    are the instants, by time, at which the main loop (MAIN, FULL) and backfill (CYCLE) run; without any they run by the
+    settings. `learns`: walltimes are believed to be the mean of the user's last two jobs (believed_times.py). A log
     of placements ends the play with its window.
     """
     jobs, settings, counters = board.jobs, board.settings, board.counters

@@ -1,7 +1,7 @@
-"""Repeat the whole load, one copy after the other, each begun at the same time of the day (and of the week).
+"""Repeat the load, one copy after the other, each begun at the same time of the day (and of the week).
 
 A copy begins a whole number of weeks after the one before it where the load spans more than 6 days, else of days. Each
-copy may be drawn anew: with `shuffle` the jobs of a copy keep their instants and swap what they ask for.
+copy may be shuffled: with `shuffle` the jobs of a copy keep their instants and swap what they request.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Thin the load: each job stays with a probability, drawn for each on its own."""
+"""Thin the load: each job stays with a probability, drawn for each job independently."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Submissions that the site's policies would have rejected are not there."""
+"""Leaves out submissions that the site's policies would have rejected."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _NOTES: Final = (
 
 
 def change(case: WhatIfCase, value: str) -> WhatIfChange:
-    """Return the jobs that policies would have let pass. Raises UsageError, NoDataError."""
+    """Return the jobs that policies would have accepted. Raises UsageError, NoDataError."""
     del value
     if case.refused is None:
         raise UsageError("--what-if policy: no policies are given")

@@ -72,7 +72,7 @@ def _chains(case: WhatIfCase, short_s: int) -> list[list[int]]:
     ends = np.where(case.table.end[rows] >= 0, case.table.end[rows], trace.submit + trace.run_s).tolist()
     submits, limits = trace.submit.tolist(), trace.limit_s.tolist()
     found: list[list[int]] = []
-    latest: dict[int, tuple[list[int], int]] = {}  # by what is alike: the open chain and its limit
+    latest: dict[int, tuple[list[int], int]] = {}  # by kind of job: the open chain and its limit
     for place in np.flatnonzero(trace.limit_s <= short_s).tolist():
         chain, limit = latest.get(alike[place], ([], 0))
         pause = submits[place] - ends[chain[-1]] if chain else -1
@@ -85,7 +85,7 @@ def _chains(case: WhatIfCase, short_s: int) -> list[list[int]]:
 
 
 def _alike(case: WhatIfCase) -> list[int]:
-    """Return a number for each job [n] that is equal for jobs of one user that ask for the same."""
+    """Return a number for each job [n] that is equal for jobs of one user that request the same."""
     table, trace = case.table, case.trace
     columns = [trace.user, trace.procs, *(getattr(table, name).codes[trace.row] for name in _ALIKE)]
     columns += [np.nan_to_num(getattr(table, name)[trace.row], nan=-1.0) for name in _AMOUNTS]
