@@ -125,8 +125,8 @@ def _reason(seen: Observation, reading: GpuReading, holding: GpuAllocation | Non
     """Say why there is no attribution, or no utilization; attribution first, it takes away more."""
     if holding is not None and holding.suspended:
         return SUSPENDED
-    if holding is not None and holding.confidence is Confidence.CONFLICT:
-        return holding.reason or UnknownReason.CONFLICT
+    if holding is not None and holding.conflict:
+        return holding.conflict
     if holding is None and reading.uuid in seen.jobs.unmapped:
         return seen.jobs.unmapped[reading.uuid]
     if reading.util_pct is None:

@@ -103,7 +103,12 @@ class GpuAllocation:
     map_source: MapSource = MapSource.NONE
     confidence: Confidence = Confidence.NONE
     suspended: bool = False
-    reason: UnknownReason = UnknownReason.NONE  # of a conflict
+    reason: str = UnknownReason.NONE  # of a conflict
+
+    @property
+    def conflict(self) -> str:
+        """Why nothing that the GPU does is the job's; empty where it is."""
+        return (self.reason or UnknownReason.CONFLICT) if self.confidence is Confidence.CONFLICT else ""
 
 
 @dataclass(frozen=True, slots=True)
