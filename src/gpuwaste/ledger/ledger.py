@@ -9,26 +9,20 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final, Self
 
-from gpuwaste.core.hub_config import HubConfig
-from gpuwaste.core.underuse import UNDER_USE, UnderUse
+from gpuwaste.core.hub_config import LedgerThresholds
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 
 VERSION: Final = 2
 """Of these rules: raise it where the same hours and thresholds give another ledger; runs are judged anew then."""
 
+THRESHOLDS: Final = tuple(f.name for f in fields(LedgerThresholds))
 
-@dataclass(frozen=True, slots=True)
-class LedgerSettings:
-    """Thresholds in percent, seconds and ratios; [hub] of gpuwaste.toml explains each."""
 
-    low_below_pct: float = 33.0
-    high_above_pct: float = 66.0
-    underused_below_pct: float = UNDER_USE.below_pct
-    underused_min_s: float = UNDER_USE.min_s
-    min_coverage: float = UNDER_USE.min_coverage
-    finding_min_s: float = 600.0
-    interactive_grace_s: float = 1800.0
-    memory_resident_ratio: float = 0.5
+@dataclass(frozen=True)
+class LedgerSettings(LedgerThresholds):
+    """The thresholds of [hub], and for how many seconds what an agent saw may be on its way."""
+
     pending_s: float = 1080.0  # 900 s between two shipments, and a fifth of it for the way
 
     @property
@@ -48,20 +42,18 @@ class LedgerSettings:
 
     def to_text(self) -> str:
         """Return the thresholds by which a settled run is judged, as text: what has not come yet is not among them."""
-        names = sorted(f.name for f in fields(self) if f.name != "pending_s")
-        return json.dumps({name: getattr(self, name) for name in names})
+        return json.dumps({name: getattr(self, name) for name in sorted(THRESHOLDS)})
 
     @classmethod
     def from_text(cls, text: str, pending_s: float) -> Self:
         """Read what `to_text` returned; a threshold that is not in it has its default."""
-        known = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in json.loads(text).items() if name in known}, pending_s=pending_s)
+        known = {name: value for name, value in json.loads(text).items() if name in THRESHOLDS}
+        return cls(**known, pending_s=pending_s)
 
     @classmethod
-    def from_config(cls, hub: HubConfig, ship_every_s: float = 900.0) -> Self:
+    def from_config(cls, hub: LedgerThresholds, ship_every_s: float = 900.0) -> Self:
         """Take the thresholds of [hub]; `ship_every_s` is the agents' time between two shipments."""
-        names = [f.name for f in fields(cls) if f.name != "pending_s"]
-        return cls(**{name: getattr(hub, name) for name in names}, pending_s=ship_every_s * 1.2)
+        return cls(**{name: getattr(hub, name) for name in THRESHOLDS}, pending_s=ship_every_s * 1.2)
 
 
 class Level(StrEnum):
