@@ -8,7 +8,6 @@ from typing import Self
 
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import Scope
-from gpuwaste.ledger.held import HeldRun
 from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
@@ -26,7 +25,7 @@ class SaidOfRuns(Part):
         """Return what was said of a job's submission and modifications, of the runs that the caller may see."""
         return []
 
-    def advice_of(self, _scope: Scope, runs: Sequence[HeldRun]) -> list[list[Advice]]:
+    def advice_of(self, _scope: Scope, runs: Sequence[JobRecord]) -> list[list[Advice]]:
         """Return for each of the runs what was said of it."""
         return [[] for _ in runs]
 

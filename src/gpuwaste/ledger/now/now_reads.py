@@ -124,11 +124,12 @@ class NowReads(Part):
 
     def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
         def visible(run: HeldRun) -> bool:
-            return (run.cluster, run.account) in scope.accounts or (bool(scope.user) and run.user == scope.user)
+            job = run.job
+            return (job.cluster, job.account) in scope.accounts or (bool(scope.user) and job.user == scope.user)
 
         def advice_of(runs: Sequence[HeldRun]) -> Mapping[int, list[Advice]]:
-            places = [run.place for run in runs]
-            return dict(zip(places, self._said.advice_of(scope, runs), strict=True))
+            said = self._said.advice_of(scope, [run.job for run in runs])
+            return dict(zip((run.place for run in runs), said, strict=True))
 
         return now_document(known, limit, None if scope.everything else visible, advice_of)
 
