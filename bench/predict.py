@@ -112,22 +112,10 @@ def manifest_of() -> Manifest:
     )
     names, nothing = ours.names, (None,) * len(ours.names)
     return Manifest(
-        "bench",
-        "site",
-        "",
-        0,
-        ours.version,
-        ours.hash,
-        names,
-        "made up",
-        "accounting",
-        (0, 0),
-        ROWS,
-        models,
-        {},
-        nothing,
-        {},
-    )
+        name="bench", origin="site", cluster="", created_utc=0, feature_version=ours.version, feature_hash=ours.hash,
+        features=names, label_rule="made up", end_rule="accounting", window=(0, 0), rows=ROWS, targets=models,
+        left_out={}, references=nothing, files={},
+    )  # fmt: skip
 
 
 def measure(

@@ -204,8 +204,9 @@ def _written(directory: Path, fitted: list[Fitted], chosen: list[Fitted], vector
     ours = our_features()
     models = tuple(one.model for one in chosen)
     manifest = Manifest(
-        "bench", "site", "", 0, ours.version, ours.hash, ours.names, "", "accounting", (0, 0), len(vectors),
-        models, {}, (None,) * len(ours.names), {},
+        name="bench", origin="site", cluster="", created_utc=0, feature_version=ours.version, feature_hash=ours.hash,
+        features=ours.names, label_rule="", end_rule="accounting", window=(0, 0), rows=len(vectors), targets=models,
+        left_out={}, references=(None,) * len(ours.names), files={},
     )  # fmt: skip
     boosters = {one.target.name: one.boosters for one in fitted}
     write_bundle(directory, manifest=manifest, boosters=boosters, vectors=vectors[:2000])

@@ -8,8 +8,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from gpuwaste.core.errors import ModelError, ParseError
 from gpuwaste.core.files import TEMPORARY, sync_directory
@@ -26,15 +27,16 @@ CHAMPION: Final = "champion"
 CHALLENGER: Final = "challenger"
 
 
-class FileList(Protocol):
-    """A manifest: what it says of the other files of its bundle."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleManifest:
+    """What the manifest of every bundle has; the name becomes that of its directory."""
 
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The sha256 of each file by its name."""
+    name: str
+    created_utc: int  # seconds
+    files: Mapping[str, str]  # the sha256 in hex of each other file of the bundle
 
 
-M = TypeVar("M", bound=FileList)
+M = TypeVar("M", bound=BundleManifest)
 
 
 def sha256_hex(data: bytes) -> str:
@@ -109,7 +111,7 @@ def _private(found: os.stat_result, path: Path) -> None:
         raise ModelError(f"{path}: writable by everybody, so anybody could have changed it: chmod o-w, then check it")
 
 
-def _listed(manifest: FileList, directory: Path) -> dict[str, str]:
+def _listed(manifest: BundleManifest, directory: Path) -> dict[str, str]:
     """Return the manifest's files. Raises ModelError for a list that is none, or that leads elsewhere."""
     files = manifest.files
     where = directory / NAME

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
-from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION, NAME, BundleLinks, FileList
+from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION, NAME, BundleLinks, BundleManifest
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory, write_whole
 from gpuwaste.core.text import PLAIN_NAME
@@ -35,20 +35,8 @@ _MAX_HISTORY_B: Final = 1 << 20
 _WRITABLE_HINT: Final = "create it, or set common.models_dir"
 
 
-class NamedManifest(FileList, Protocol):
-    """What a registry reads of a manifest."""
-
-    @property
-    def name(self) -> str:
-        """The bundle's name, which becomes its directory's."""
-
-    @property
-    def created_utc(self) -> int:
-        """When it was made, UTC seconds."""
-
-
-M = TypeVar("M", bound=NamedManifest)
-M_co = TypeVar("M_co", bound=NamedManifest, covariant=True)
+M = TypeVar("M", bound=BundleManifest)
+M_co = TypeVar("M_co", bound=BundleManifest, covariant=True)
 
 
 class LoadedBundle(Protocol[M_co]):
@@ -67,7 +55,7 @@ class LoadedBundle(Protocol[M_co]):
         """The sha256 of its manifest."""
 
 
-B = TypeVar("B", bound=LoadedBundle[NamedManifest])
+B = TypeVar("B", bound=LoadedBundle[BundleManifest])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from msgspec import Meta
 
 from gpuwaste.core import bundle_files
-from gpuwaste.core.bundle_files import NAME, sha256_hex
+from gpuwaste.core.bundle_files import NAME, BundleManifest, sha256_hex
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
@@ -49,9 +49,9 @@ class TargetModel:
     base_rate: Annotated[float | None, Meta(description="The share of 1 in training, 0 to 1.")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The whole file; `files` maps each other file of the bundle to its sha256 in hex.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(BundleManifest):
+    """The whole file.
 
     `references` has for each feature its median in training (None where it was never known): what an explanation
     compares with. `drift_bins` has the inner edges of its bins in training, and `drift_shares` the share of each bin
@@ -59,10 +59,8 @@ class Manifest:
     the labels, the default one where it is not named.
     """
 
-    name: str
     origin: Origin
     cluster: str
-    created_utc: int
     feature_version: int
     feature_hash: str
     features: tuple[str, ...]
@@ -73,7 +71,6 @@ class Manifest:
     targets: tuple[TargetModel, ...]
     left_out: Mapping[str, str]  # target -> why there is no model of it
     references: tuple[float | None, ...]
-    files: Mapping[str, str]
     drift_bins: tuple[tuple[float, ...], ...] = ()
     drift_shares: tuple[tuple[float, ...], ...] = ()
     under_use: UnderUse = UNDER_USE

@@ -182,7 +182,10 @@ def _alone(model: TargetModel) -> Manifest:
     """Return a manifest of this target alone."""
     if model.target not in BY_NAME:
         raise KeyError(model.target)
-    return Manifest("", "site", "", 0, 0, "", (), "", "", (0, 0), 0, (model,), {}, (), {})
+    return Manifest(
+        name="", origin="site", cluster="", created_utc=0, feature_version=0, feature_hash="", features=(),
+        label_rule="", end_rule="", window=(0, 0), rows=0, targets=(model,), left_out={}, references=(), files={},
+    )  # fmt: skip
 
 
 def told(table: JobTable, rows: NDArray[np.intp], label: Floats) -> list[tuple[int, int]]:
