@@ -8,7 +8,7 @@ from typing import Self
 
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.scope import Scope
-from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
+from gpuwaste.ledger.reports.job_types import Advice, SaidAgain
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 

@@ -29,7 +29,7 @@ from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import END, START
-from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
+from gpuwaste.ledger.reports.job_types import Advice, SaidAgain
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey

@@ -10,8 +10,8 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.held import HeldGpu, HeldRun, SilentAgent, held_runs, silent_nodes
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
+from gpuwaste.ledger.reports.job_types import Advice
 from gpuwaste.ledger.reports.report import is_recorded
-from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.ledger.tally import seconds
 from gpuwaste.slurm.accounting.tres_amounts import gpu_count, parse_tres
 from gpuwaste.slurm.formats.run_texts import task_count

@@ -26,7 +26,7 @@ from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.level_charts import node_grid
 from gpuwaste.ledger.now.now_document import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
-from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.reports.job_types import Advice
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.store.hub.hub_store import HubStore
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.ledger.now.now_types import IdleJob, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
-from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.reports.job_types import Advice
 from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, share, short, uncut
 

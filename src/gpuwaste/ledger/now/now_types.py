@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field, to_builtins
 
 from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Table, Utc
-from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.reports.job_types import Advice
 
 
 class NowTotals(Struct, kw_only=True, frozen=True):

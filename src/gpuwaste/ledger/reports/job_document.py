@@ -12,8 +12,7 @@ from gpuwaste.jobs.run_store import pick_named
 from gpuwaste.ledger.judged_run import RunSums, findings_json, judged_last
 from gpuwaste.ledger.judging_load import judge_job
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
-from gpuwaste.ledger.reports.report import is_recorded, notes_of, thresholds_of
-from gpuwaste.ledger.reports.report_types import (
+from gpuwaste.ledger.reports.job_types import (
     DeviceHours,
     DeviceRow,
     HourCell,
@@ -23,6 +22,7 @@ from gpuwaste.ledger.reports.report_types import (
     RunRow,
     RunTime,
 )
+from gpuwaste.ledger.reports.report import is_recorded, notes_of, thresholds_of
 from gpuwaste.ledger.reports.rows import finding_rows, ratio
 from gpuwaste.ledger.tally import Tally, seconds
 from gpuwaste.slurm.accounting.job_record import JobRecord

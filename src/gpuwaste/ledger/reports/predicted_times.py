@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from gpuwaste.ledger.reports.report_types import JobDocument, SaidAgain
+from gpuwaste.ledger.reports.job_types import JobDocument, SaidAgain
 from gpuwaste.show.layout import Look, bullet
 from gpuwaste.show.terminal_cells import local_time, percent, uncut
 
