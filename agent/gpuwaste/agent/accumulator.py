@@ -1,7 +1,7 @@
 """The open hours of one holding: a GPU held by a run of a job on this node, from t0 on.
 
-All durations are whole milliseconds. An accumulator covers time without holes: each instant from t0 to `covered_ms` is
-known (with a percent), unknown (with a reason) or suspended, so that the parts of each row add up to t1 - t0 exactly.
+All durations are integer milliseconds. An accumulator covers time without gaps: each instant from t0 to `covered_ms`
+is known (with a percent), unknown (with a reason) or suspended, so that the parts of a row add up to t1 - t0 exactly.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -158,7 +158,7 @@ class Accumulator:
         self.t0_ms = since_ms
 
     def replay_zeros(self, start_ms: int, end_ms: int, state: State) -> None:
-        """Tell again from time that is covered already whether a run of zeros ends at `covered_ms`."""
+        """Continue a run of zeros that ends at `covered_ms`, from time that is covered already."""
         if state != 0:
             self.zero_ms = 0
             self.zero_pieces.clear()
@@ -170,7 +170,7 @@ class Accumulator:
             self.zero_pieces.clear()  # the rows hold it as an idle run
 
     def _counted(self) -> bool:
-        """Tell whether the idle runs of the last hour hold its pieces: the run began in an hour whose row has left."""
+        """Return whether the idle runs of the last hour hold its pieces: its first hour's row was handed out."""
         last = self.hours.get(self.zero_pieces[-1][0]) if self.zero_pieces else None
         if last is None:
             return False
@@ -263,7 +263,7 @@ class Accumulator:
 
     @property
     def first_ms(self) -> int:
-        """The first instant of the rows at hand."""
+        """The first instant of the rows that are kept."""
         return min((hour.row.t0_ms for hour in self.hours.values()), default=self.covered_ms)
 
 

@@ -24,7 +24,7 @@ from gpuwaste.ledger.sample import Sample, UnknownReason
 from gpuwaste.slurm.run_key import RunKey
 
 GAP_INTERVALS: Final = 2.5
-_BACK_MS: Final = 7 * 86_400_000  # no row is made for time before this, whatever a file's date says
+_BACK_MS: Final = 7 * 86_400_000  # no row is made for time before this, whatever a file's date is
 _PENDING_MS: Final = 86_400_000  # for so long an ended run waits for its start
 _REPLAY_MS: Final = 120_000  # twice the shortest idle run, which may be open at a restart
 _SLACK_US: Final = 5_000_000  # a run's local start may be that much later than the holding was first seen
@@ -48,7 +48,7 @@ class HourAggregator:
     def observe(self, tick: MeterTick) -> None:
         """Take in one tick.
 
-        A GPU without a sample is not covered at this tick: samples with a `reason` say why there is no utilization.
+        A GPU without a sample is not covered at this tick: the `reason` of a sample is why there is no utilization.
         """
         jobs = tick.seen.jobs
         self._meter.begin(tick)
@@ -59,7 +59,7 @@ class HourAggregator:
         ended = dict(jobs.ended)
         for holding in jobs.holdings:
             item = self._accumulator(holding, tick)
-            if holding.since_us <= ended.get(holding.job_id, -1):  # it came and went since the last tick
+            if holding.since_us <= ended.get(holding.job_id, -1):  # it began and ended since the last tick
                 self._end(holding.job_id, ended[holding.job_id], tick)
             else:
                 begin_ms = item.covered_ms
@@ -92,7 +92,7 @@ class HourAggregator:
         return self.due(now_us)
 
     def _accumulator(self, holding: GpuAllocation, tick: MeterTick) -> Accumulator:
-        """Return the holding's accumulator, begun or taken up where there is none, with what the map says now."""
+        """Return the holding's accumulator, begun or taken up where there is none, with the holding of this tick."""
         key = (holding.job_id, holding.gpu_uuid)
         now_ms = tick.seen.t_utc_us // 1000
         since_ms = min(now_ms, max(holding.since_us // 1000, now_ms - _BACK_MS))
@@ -174,7 +174,7 @@ class HourAggregator:
                 self._replay(sample, tick)
             self._meter.end(tick)
         self._meter.forget()
-        # Without a row, only what stood to the end is ours to report: all else has left before.
+        # Without a row, only what was held to the end is ours to report: all else was handed out before.
         for key in self._open.keys() - known - {(sample.job_id, sample.gpu_uuid) for sample in group}:
             del self._open[key]
 

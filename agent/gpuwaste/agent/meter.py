@@ -2,7 +2,7 @@
 
 A sample covers (previous sample of its GPU, t]. Where the reading has the driver's own samples, the mean is taken over
 those inside the holding, so that t0 and t1 cut exactly; where it has none, the cut part of an interval is known only if
-the whole interval was at 0 or 100 percent.
+all of the interval was at 0 or 100 percent.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Meter:
         self._cpu_power: CpuPower | None = None
 
     def begin(self, tick: MeterTick) -> None:
-        """Take up a tick, and tell whether the clock stepped since the previous one."""
+        """Start a tick: detect a step of the clock since the previous one, and compute the power of CPUs."""
         seen = tick.seen
         self._stepped = self._steps.stepped(seen.t_utc_us, seen.mono_us)
         self._cpu_power = self._cpu_energy.since_last(
@@ -62,7 +62,7 @@ class Meter:
             self._energy[uuid] = (tick.seen.t_utc_us, sample.energy_mj)
 
     def forget(self) -> None:
-        """Make what comes before the next tick a gap. Energy counters stay: they count on without us."""
+        """Make the time before the next tick a gap. Energy counters stay: they count without the agent."""
         self._last_us.clear()
         self._steps.forget()
 
@@ -71,7 +71,7 @@ class Meter:
         return self._last_us.get(uuid)
 
     def is_fresh(self, uuid: str, since_us: int) -> bool:
-        """Tell whether a holding began about when we last looked, so that its job's counters are all ours."""
+        """Return whether a holding began about at the GPU's last sample: all of its job's counters are then covered."""
         last = self._last_us.get(uuid)
         return last is not None and since_us >= last - self._gap_us
 
@@ -206,7 +206,7 @@ class Stretch:
 
 
 def state_of(item: Accumulator, sample: Sample) -> State:
-    """Return what the sample's interval counts as for this holding, as far as the sample tells."""
+    """Return what the sample's interval counts as for this holding, as far as the sample has it."""
     if item.held.suspended:
         return SUSPENDED
     if item.held.conflict:
@@ -228,7 +228,7 @@ class MeterSpan(NamedTuple):
 def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: MeterSpan) -> list[Stretch]:
     """Return what the covered part of a reading was, cut at full hours.
 
-    A driver's sample stands for the time since the one before it: one that begins before the holding is left out.
+    A driver's sample covers the time since the one before it: one that begins before the holding is left out.
     """
     begin_ms = span.begin_ms
     cut = begin_ms > span.last_ms

@@ -1,4 +1,4 @@
-"""A bundle's directory read without trusting it, and the links that say which bundle is in use or on trial.
+"""A bundle's directory read without trusting it, and the links to the bundles in use and on trial.
 
 Files are plain, of a sane size, listed, and with the sha256 listed. Each change of a link is one rename.
 """
@@ -45,7 +45,7 @@ def sha256_hex(data: bytes) -> str:
 
 
 def read_files(directory: Path, parse: Callable[[str, str], M]) -> tuple[M, dict[str, bytes], str]:
-    """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
+    """Return manifest, the content of each file, its own included, and its sha256, which identifies the bundle.
 
     `parse` makes a manifest of its text and of the name for errors; it raises ParseError.
 
@@ -138,7 +138,7 @@ class BundleLinks:
         self._models_dir = models_dir
 
     def name_of(self, which: str) -> str | None:
-        """Return the name that a link says, None where there is no such link. Raises ModelError."""
+        """Return the name in a link, None where there is no such link. Raises ModelError."""
         link = self._models_dir / which
         try:
             if self._models_dir.stat().st_mode & stat.S_IWOTH:
@@ -160,7 +160,7 @@ class BundleLinks:
             return None
 
     def point(self, which: str, name: str) -> None:
-        """Move a link: a new one is made beside it and renamed over it. Raises OSError."""
+        """Move a link: a new one is made and renamed over it. Raises OSError."""
         temporary = self._models_dir / f"{TEMPORARY}{os.getpid()}-link"
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(name)

@@ -2,9 +2,9 @@
 
 What a bundle holds is known to the class that derives from BundleRegistry: it reads the files and loads them.
 
-`champion` is in use, `challenger` is scored in shadow beside it. Every change is one rename, so that a reader sees the
+`champion` is in use, `challenger` is scored in shadow. Every change is one rename, so that a reader sees the
 old state or the new one and a kill at any instant leaves either. `history.json` names the champions in the order of
-their promotion. It is written before the link moves, and read by what the link says: a promotion that never happened is
+their promotion. It is written before the link moves, and read up to the link's name: a promotion that never happened is
 an entry after the champion, and does not count.
 """
 
@@ -60,7 +60,7 @@ B = TypeVar("B", bound=LoadedBundle[BundleManifest])
 
 @dataclass(frozen=True, slots=True)
 class BundleEntry(Generic[M]):
-    """One bundle of the registry; `problem` says why it cannot be read, and `manifest` is then None."""
+    """One bundle of the registry; `problem` is why it cannot be read, and `manifest` is then None."""
 
     name: str
     champion: bool

@@ -141,7 +141,7 @@ def _numbers(array: NDArray[Any], shape: tuple[int, ...], least: float = -_MOST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesManifest(BundleManifest):
-    """The whole file; the arrays of a type are in GPU.npz."""
+    """manifest.json; the arrays of a type are in GPU.npz."""
 
     types: Annotated[dict[_Gpu, FitSupport], Meta(min_length=1, max_length=64)]
     features: tuple[str, ...] = FEATURES
@@ -231,7 +231,7 @@ def load_times(directory: Path, files: TimesFiles | None = None) -> TimeBundle:
 def write_times(
     directory: Path, name: str, created_utc: int, models: Mapping[str, TimeModel], others: Mapping[str, bytes]
 ) -> TimesManifest:
-    """Write a bundle into a new directory, `others` (the card) beside the arrays. Raises OSError."""
+    """Write a bundle into a new directory, with `others` (the card). Raises OSError."""
     files = {**others, **{file_of(gpu): pack(model) for gpu, model in models.items()}}
     digests = {file: sha256_hex(data) for file, data in sorted(files.items())}
     types = {gpu: model.grounds for gpu, model in sorted(models.items())}

@@ -1,4 +1,4 @@
-"""The GPUs that running jobs hold now: what the ledger says of each, and the level of its newest hour."""
+"""The GPUs that running jobs hold now: the ledger of each, and the level of its newest hour."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -14,7 +14,7 @@ from gpuwaste.store.database import Database
 
 NowLevel = Literal["high", "moderate", "low", "idle", "suspended", "unknown"]
 IDLE_MS: Final = 60_000  # as long as a run of zeros that counts as waste; rules ask for no less
-HANG_HOURS: Final = 6  # a hang is looked for no further back
+HANG_HOURS: Final = 6  # a hang is searched no further back
 _UNLIMITED_S: Final = 365 * DAY_S  # with a day more as query history_open has it
 
 
@@ -31,7 +31,7 @@ class HeldGpu:
     wasted_ms: int  # since the run began
     exempt_ms: int
     coverage: float  # of its time so far, without what may still be on its way
-    hang_ms: int | None  # at full use without work up to now, from whole hours of it; None: not known
+    hang_ms: int | None  # at full use without work up to now, from complete hours of it; None: not known
     cpu_cores: float | None  # of the run on the node, in its last two hours
     level: NowLevel = "unknown"
 
@@ -56,7 +56,7 @@ class HeldRun:
     shares: int = 0
 
     def overdue(self, now: int) -> bool:
-        """Tell whether it is past its limit by more than a day: accounting has lost its end."""
+        """Return whether it is past its limit by more than a day: accounting has lost its end."""
         return self.job.run_key.start + (self.job.time_limit_s or _UNLIMITED_S) + DAY_S < now
 
 
@@ -135,7 +135,7 @@ class SilentAgent:
 
 
 def silent_nodes(runs: Iterable[HeldRun], settings: LedgerSettings, now: int) -> list[SilentAgent]:
-    """Return the nodes from which nothing came for longer than reports may take, the longest silence first."""
+    """Return the nodes without a report for longer than reports may take, the longest silence first."""
     holders: dict[str, list[tuple[HeldRun, HeldGpu]]] = {}
     for run in runs:
         for gpu in run.held:

@@ -1,6 +1,6 @@
 """The ledger of one run, as queries ledger_gpus and ledger_rows judge it, and the thresholds by which they do.
 
-Each allocated GPU-millisecond is exactly one of the classes. All durations are whole milliseconds.
+Each allocated GPU-millisecond is exactly one of the classes. All durations are integer milliseconds.
 """
 
 import json
@@ -32,7 +32,7 @@ class LedgerSettings(LedgerThresholds):
 
     @property
     def run_min_s(self) -> float:
-        """Seconds that a run must last before its use as a whole is judged."""
+        """Seconds that a run must last before its use is judged."""
         return self.finding_min_s / 10
 
     @property
@@ -41,7 +41,7 @@ class LedgerSettings(LedgerThresholds):
         return self.finding_min_s * 3
 
     def to_text(self) -> str:
-        """Return the thresholds by which a settled run is judged, as text: what has not come yet is not among them."""
+        """Return the thresholds by which a settled run is judged, as text: without pending_s, of running jobs."""
         return json.dumps({name: getattr(self, name) for name in sorted(THRESHOLDS)})
 
     @classmethod
@@ -68,7 +68,10 @@ class Level(StrEnum):
 
 @dataclass(slots=True)
 class DeviceUse:
-    """What the hub's hours say of one GPU in one run, added up; None is "not known"."""
+    """The hub's hours of one GPU in one run, summed; None is "not known".
+
+    A field has the name of that of AllocationHour, the wire's and the store's row, of which it is the sum or the mean.
+    """
 
     node: str = ""
     gpu_uuid: str = ""
@@ -103,7 +106,7 @@ class DeviceUse:
     dram_active: float | None = None
     nvlink_b: int | None = None  # bytes in it, both ways
     pcie_b: int | None = None
-    cpu_s: float | None = None  # of the whole job on this node, the same in each of its GPUs' rows
+    cpu_s: float | None = None  # of the job on this node, the same in each of its GPUs' rows
     cpu_known_ms: int = 0  # the known milliseconds of the rows that have cpu_s
     host_mem_max_b: int | None = None
     map_source: str = "none"
@@ -145,7 +148,7 @@ class DeviceLedger:
     suspended_ms: int
     pending_ms: int
     idle_run_ms: int
-    wasted_ms: int  # the whole idle time of an untouched GPU, else the runs of a minute and more
+    wasted_ms: int  # all idle time of an untouched GPU, else the runs of a minute and more
     over_ms: int  # seen by the node beyond accounting's interval, and cut
     wasted_j: float | None  # the part of the energy in wasted_ms; None: not measured
     untouched: bool
@@ -194,7 +197,7 @@ class JobLedger:
 
     @property
     def running(self) -> bool:
-        """Whether the run has not ended: what is said of it is provisional."""
+        """Whether the run has not ended: its judgement is provisional."""
         return self.job.end is None
 
     @property
@@ -209,7 +212,7 @@ class JobLedger:
 
     @property
     def coverage(self) -> float:
-        """Known share of the whole allocation without suspension, 0..1."""
+        """Known share of the allocation of all GPUs without suspension, 0..1."""
         active = self.alloc_ms - sum(d.suspended_ms for d in self.devices)
         return sum(d.known_ms for d in self.devices) / active if active > 0 else 0.0
 

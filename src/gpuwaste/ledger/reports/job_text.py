@@ -1,4 +1,4 @@
-"""The document of one job as text for people: each run with its devices, what was said of it, and notes."""
+"""The document of one job as text for people: each run with its devices, its advice, and notes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -52,7 +52,7 @@ def _run(run: RunRow, look: Look) -> list[str]:
 
 
 def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
-    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
+    """Return the advice at the job's submission and modifications; what only an operator may know is marked."""
     if not advice:
         return []
     lines = look.heading("Advice at submission")
@@ -65,7 +65,7 @@ def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
 
 
 def _expected(row: Advice, look: Look) -> list[str]:
-    """Return the start and the end that were expected, and the start that came of it."""
+    """Return the expected start and end, and the actual start."""
     lines = []
     for what, found in (("start", row.expected_start), ("end", row.expected_end)):
         if isinstance(found, Interval):
@@ -116,7 +116,7 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]
 
 
 def _profiles(names: Mapping[str, str], devices: Sequence[DeviceRow], look: Look) -> list[str]:
-    """Return what profiling counters said of the GPUs of which they were read; nothing where there were none."""
+    """Return the profiling counters of the GPUs of which they were read; nothing where there were none."""
     cells = [
         (
             names.get(d.gpu_uuid or "", "no agent"),

@@ -1,4 +1,4 @@
-"""The types of one job's document: its runs with their devices, what was said of it, and what was beside it.
+"""The types of one job's document: its runs with their devices, its advice, and the runs on the same nodes.
 
 Units are those of report_types.
 """

@@ -49,7 +49,7 @@ _LEAST_NAME: Final = 10
 _TYPE: Final = 8
 _USER: Final = 24
 _PRICED_USER: Final = 16
-_CLUSTER: Final = (32, 24, 16)  # characters of its name beside so many columns of energy and cost
+_CLUSTER: Final = (32, 24, 16)  # characters of its name by the number of columns of energy and cost
 _PER_KIND: Final = 3
 
 

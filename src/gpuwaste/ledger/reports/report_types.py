@@ -1,7 +1,8 @@
 """The types of the reports: of a scope's runs in a window, and of who wastes GPUs now; job_types has those of one job.
 
 Times are UTC seconds, durations seconds, ratios 0 to 1, utilization percent; null is "not known", never 0. `schema`
-counts changes that a reader must know of.
+counts changes that a reader must know of. A field that two types declare has another place in the JSON of each: a
+base's fields are the first.
 """
 
 from collections.abc import Mapping
