@@ -8,7 +8,7 @@ from gpuwaste.core.underuse import UNDER_USE
 
 @dataclass(frozen=True)
 class LedgerThresholds:
-    """By what the ledger judges runs: percent, seconds and ratios; documents name them all, without defaults."""
+    """By what the ledger judges runs: percent, seconds and ratios, by the end of each name."""
 
     low_below_pct: float = key(33.0, "A GPU-second below this utilization is low, otherwise moderate or high.")
     high_above_pct: float = key(66.0, "A GPU-second above this utilization is high.")

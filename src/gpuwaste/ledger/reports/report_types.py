@@ -5,10 +5,11 @@ counts changes that a reader must know of. A field that two types declare has an
 base's fields are the first.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, defstruct, field
 
 from gpuwaste.core.fields import (
     DatedDocument,
@@ -21,6 +22,7 @@ from gpuwaste.core.fields import (
     Table,
     Utc,
 )
+from gpuwaste.core.hub_config import LedgerThresholds
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.reports.report_tables import job_table, report_table
 
@@ -225,18 +227,20 @@ class FindingCount(Struct, kw_only=True, frozen=True):
     wasted_gpu_s: GpuSeconds
 
 
-class Thresholds(Struct, kw_only=True, frozen=True):
-    """The thresholds by which the runs were judged; [hub] of gpuwaste.toml explains each."""
+if TYPE_CHECKING:
 
-    low_below_pct: _Limit
-    high_above_pct: _Limit
-    underused_below_pct: _Limit
-    underused_min_s: _Duration
-    min_coverage: Ratio
-    finding_min_s: _Duration
-    interactive_grace_s: _Duration
-    memory_resident_ratio: Ratio
-    pending_s: _Duration
+    class Thresholds(LedgerThresholds):
+        """The thresholds by which the runs were judged; [hub] of gpuwaste.toml explains each."""
+
+        pending_s: float
+
+else:  # those of [hub], without defaults: all are in the JSON
+    _names = [*(part.name for part in dataclasses.fields(LedgerThresholds)), "pending_s"]
+    _units = {"pct": _Limit, "s": _Duration}
+    Thresholds = defstruct(
+        "Thresholds", [(name, _units.get(name.rpartition("_")[2], Ratio)) for name in _names], kw_only=True, frozen=True
+    )
+    Thresholds.__doc__ = "The thresholds by which the runs were judged; [hub] of gpuwaste.toml explains each."
 
 
 class ReportDocument(DatedDocument, kw_only=True, frozen=True):
