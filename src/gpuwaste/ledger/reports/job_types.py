@@ -133,23 +133,25 @@ class HourCell(Struct, kw_only=True, frozen=True):
     mean_util_pct: Percent
 
 
-class DeviceHours(Struct, kw_only=True, frozen=True):
-    """One GPU of a run over time; what no cell has was not reported."""
+class PartOfRun(Struct, kw_only=True, frozen=True):
+    """What a row of the job's document about one run begins with."""
 
     cluster: str
     job_id: int = field(name="raw_id")
     start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
+
+
+class DeviceHours(PartOfRun, kw_only=True, frozen=True):
+    """One GPU of a run over time; what no cell has was not reported."""
+
     node: str
     gpu_uuid: str
     cells: list[HourCell]
 
 
-class SaidAgain(Struct, kw_only=True, frozen=True):
+class SaidAgain(PartOfRun, kw_only=True, frozen=True):
     """What was predicted of a run after its submission."""
 
-    cluster: str
-    job_id: int = field(name="raw_id")
-    start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
     at: Utc
     moment: Annotated[str, Meta(description="start, early (10 minutes later), or limit (before the time limit).")]
     p: Annotated[Mapping[str, float], Meta(description="Probability by target, 0 to 1.")]
