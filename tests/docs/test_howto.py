@@ -20,7 +20,7 @@ from gpuwaste.advice.policy.policy_file import TABLES
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
-from gpuwaste.ledger.reports.report_types import DeviceRow
+from gpuwaste.ledger.reports.job_types import DeviceRow
 from gpuwaste.sim.sweep_study import read_study
 from gpuwaste.slurm.site import machine_tables as tables
 from gpuwaste.slurm.site.machine_file import read_machine

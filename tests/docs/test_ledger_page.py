@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.unit.ledger import builders
 
 from gpuwaste.agent.accumulator import Accumulator, State
+from gpuwaste.agent.readings import GpuAllocation
 from gpuwaste.core.units import parse_duration_s
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger
@@ -27,9 +28,8 @@ def ledger() -> JobLedger:
     t0_ms = builders.T0 * 1000
     held: dict[str, Accumulator] = {}
     for gpu, _, until, what in rows_of("GPU | from"):
-        one = held.setdefault(
-            gpu, Accumulator("gw", "gpu1", 7, gpu, t0_ms * 1000, t0_ms, t0_ms=t0_ms, run_key=record.run_key)
-        )
+        holding = GpuAllocation(7, gpu, t0_ms * 1000, record.run_key)
+        one = held.setdefault(gpu, Accumulator("gw", "gpu1", holding, t0_ms, t0_ms))
         state: State = int(what.removesuffix(" %")) if what.endswith(" %") else what
         one.advance(t0_ms + (parse_duration_s(until) or 0) * 1000, state)
     sent: list[AllocationHour] = []

@@ -1,14 +1,14 @@
 """The open hours of one holding: a GPU held by a run of a job on this node, from t0 on.
 
-All durations are whole milliseconds. An accumulator covers time without holes: each instant from t0 to `covered_ms` is
-known (with a percent), unknown (with a reason) or suspended, so that the parts of each row add up to t1 - t0 exactly.
+All durations are integer milliseconds. An accumulator covers time without gaps: each instant from t0 to `covered_ms`
+is known (with a percent), unknown (with a reason) or suspended, so that the parts of a row add up to t1 - t0 exactly.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpuwaste.agent.readings import GpuProfile
+from gpuwaste.agent.readings import GpuAllocation, GpuProfile
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, AllocationHour
 from gpuwaste.slurm.run_key import RunKey
@@ -72,22 +72,14 @@ class OpenHour:
 
 @dataclass(slots=True)
 class Accumulator:
-    """What one holding did so far, in rows by hour. `run_key` is None until the run's start is known."""
+    """What one holding did so far, in rows by hour."""
 
     cluster: str
     node: str
-    job_id: int
-    gpu_uuid: str
-    since_us: int  # the holding's, by which a start that comes to be known late finds it
+    held: GpuAllocation  # as the device map last had it, with the run's start once it was known
     covered_ms: int
     t0_ms: int = 0  # where its first row begins; 0 where earlier rows may be gone, after a restart
-    run_key: RunKey | None = None
-    share: float = 1.0
-    map_source: str = "none"
-    confidence: str = "none"
     closed: bool = False
-    conflict: str = ""  # reason of the holding's present conflict
-    suspended: bool = False
     cpu_s: float | None = None  # the job's counter when last seen
     seen_ms: int = 0  # when the holding was last in the device map
     handed_ms: int = 0  # when rows were last handed out
@@ -131,13 +123,13 @@ class Accumulator:
 
     def _open(self, hour: int, start_ms: int) -> OpenHour:
         """Return the row of an hour, for a change; a new one begins at `start_ms`."""
-        found = self.hours.get(hour)
+        held, found = self.held, self.hours.get(hour)
         if found is None:
-            key = self.run_key or RunKey(self.cluster, self.job_id, 0)
-            row = AllocationHour(key, self.node, self.gpu_uuid, hour, 0, start_ms, start_ms, self.share)
+            key = held.run_key or RunKey(self.cluster, held.job_id, 0)
+            row = AllocationHour(key, self.node, held.gpu_uuid, hour, 0, start_ms, start_ms, held.share)
             found = self.hours[hour] = OpenHour(row)
         found.changed = True
-        found.row.share, found.row.map_source, found.row.confidence = self.share, self.map_source, self.confidence
+        found.row.share, found.row.map_source, found.row.confidence = held.share, held.map_source, held.confidence
         return found
 
     @staticmethod
@@ -166,7 +158,7 @@ class Accumulator:
         self.t0_ms = since_ms
 
     def replay_zeros(self, start_ms: int, end_ms: int, state: State) -> None:
-        """Tell again from time that is covered already whether a run of zeros ends at `covered_ms`."""
+        """Continue a run of zeros that ends at `covered_ms`, from time that is covered already."""
         if state != 0:
             self.zero_ms = 0
             self.zero_pieces.clear()
@@ -178,7 +170,7 @@ class Accumulator:
             self.zero_pieces.clear()  # the rows hold it as an idle run
 
     def _counted(self) -> bool:
-        """Tell whether the idle runs of the last hour hold its pieces: the run began in an hour whose row has left."""
+        """Return whether the idle runs of the last hour hold its pieces: its first hour's row was handed out."""
         last = self.hours.get(self.zero_pieces[-1][0]) if self.zero_pieces else None
         if last is None:
             return False
@@ -189,13 +181,13 @@ class Accumulator:
         """Add what the GPU drew at `power_w` in a stretch, this holding's share of it; `idle` are its times at 0 %."""
         for hour, length_ms in self._pieces(start_ms, end_ms):
             row = self._open(hour, max(hour * 1000, start_ms)).row
-            row.energy_j = (row.energy_j or 0.0) + power_w * length_ms / 1000 * self.share
+            row.energy_j = (row.energy_j or 0.0) + power_w * length_ms / 1000 * self.held.share
             row.energy_ms = (row.energy_ms or 0) + length_ms
             row.idle_energy_j = row.idle_energy_j or 0.0
         for begin_ms, stop_ms in idle:
             for hour, length_ms in self._pieces(max(begin_ms, start_ms), min(stop_ms, end_ms)):
                 row = self.hours[hour].row
-                row.idle_energy_j = (row.idle_energy_j or 0.0) + power_w * length_ms / 1000 * self.share
+                row.idle_energy_j = (row.idle_energy_j or 0.0) + power_w * length_ms / 1000 * self.held.share
 
     def add_cpu_energy(self, power_w: float, start_ms: int, end_ms: int) -> None:
         """Add what the job's CPUs drew in a stretch, this GPU's part of it."""
@@ -229,7 +221,7 @@ class Accumulator:
     def add_profile(self, ms: int, profile: GpuProfile) -> None:
         """Take the profile of a stretch of `ms` that ends at `covered_ms`; of a shared GPU it is not the job's own."""
         hour = self.current
-        if hour is not None and self.share >= 1 and ms > 0:
+        if hour is not None and self.held.share >= 1 and ms > 0:
             hour.add_profile(ms, profile)
 
     def count_xids(self, counts: Mapping[int, int]) -> None:
@@ -248,7 +240,7 @@ class Accumulator:
         A row is due at its first piece, when it becomes final, and every `ship_every_ms`; with one row all changed
         rows of the holding leave, so that what was handed out always describes one instant.
         """
-        if self.run_key is None or not self.hours:
+        if self.held.run_key is None or not self.hours:
             return []
         last = max(self.hours)
         pending = {hour for hour, _ in self.zero_pieces}
@@ -257,12 +249,12 @@ class Accumulator:
         if not urgent and 0 <= now_ms - self.handed_ms < ship_every_ms:
             return []
         rows = [
-            self.hours[hour].snapshot(self.run_key, hour in final)
+            self.hours[hour].snapshot(self.held.run_key, hour in final)
             for hour in sorted(self.hours)
             if self.hours[hour].changed or hour in final
         ]
         for row in rows:
-            row.share = self.share  # it may have become known after the hour
+            row.share = self.held.share  # it may have become known after the hour
         for hour in final:
             if hour != last:
                 del self.hours[hour]
@@ -271,7 +263,7 @@ class Accumulator:
 
     @property
     def first_ms(self) -> int:
-        """The first instant of the rows at hand."""
+        """The first instant of the rows that are kept."""
         return min((hour.row.t0_ms for hour in self.hours.values()), default=self.covered_ms)
 
 

@@ -2,16 +2,16 @@
 
 A sample covers (previous sample of its GPU, t]. Where the reading has the driver's own samples, the mean is taken over
 those inside the holding, so that t0 and t1 cut exactly; where it has none, the cut part of an interval is known only if
-the whole interval was at 0 or 100 percent.
+all of the interval was at 0 or 100 percent.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.cpu_energy import CpuEnergy, CpuPower
-from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, PackageReading
+from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.valid_ranges import MAX_GPU_W
 from gpuwaste.core.clock import StepDetector
 from gpuwaste.ledger.gpu_sample import Sample, UnknownReason
@@ -20,15 +20,10 @@ from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, MISSING_PREFIX
 
 @dataclass(frozen=True, slots=True)
 class MeterTick:
-    """One instant: its clocks and what was read at it, by GPU uuid and by job id."""
+    """What was seen at one instant, with one sample for each GPU by its uuid."""
 
-    now_us: int
-    mono_us: int
+    seen: Observation
     samples: Mapping[str, Sample]
-    readings: Mapping[str, GpuReading] = field(default_factory=dict)
-    host: Mapping[int, HostUse] = field(default_factory=dict)
-    xids: Mapping[tuple[str, int], int] = field(default_factory=dict)  # (GPU uuid, Xid) -> errors since the start
-    packages: PackageReading | None = None
 
 
 class Meter:
@@ -45,28 +40,29 @@ class Meter:
         self._cpu_energy = CpuEnergy(gap_us)
         self._cpu_power: CpuPower | None = None
 
-    def begin(self, tick: MeterTick, holdings: Sequence[GpuAllocation] = ()) -> None:
-        """Take up a tick, and tell whether the clock stepped since the previous one."""
-        self._stepped = self._steps.stepped(tick.now_us, tick.mono_us)
+    def begin(self, tick: MeterTick) -> None:
+        """Start a tick: detect a step of the clock since the previous one, and compute the power of CPUs."""
+        seen = tick.seen
+        self._stepped = self._steps.stepped(seen.t_utc_us, seen.mono_us)
         self._cpu_power = self._cpu_energy.since_last(
-            tick.now_us, tick.packages, tick.host, holdings, stepped=self._stepped
+            seen.t_utc_us, seen.packages, seen.host, seen.jobs.holdings, stepped=self._stepped
         )
 
     def end(self, tick: MeterTick) -> None:
         """Remember the tick's samples as the previous ones."""
-        self._xids = tick.xids or self._xids
+        self._xids = tick.seen.xids or self._xids
         for uuid, sample in tick.samples.items():
-            self._last_us[uuid] = tick.now_us
+            self._last_us[uuid] = tick.seen.t_utc_us
             if sample.energy_mj is None:
                 continue
             if uuid in self._energy and self._energy[uuid][1] == sample.energy_mj:
                 self._still.add(uuid)
             else:
                 self._still.discard(uuid)
-            self._energy[uuid] = (tick.now_us, sample.energy_mj)
+            self._energy[uuid] = (tick.seen.t_utc_us, sample.energy_mj)
 
     def forget(self) -> None:
-        """Make what comes before the next tick a gap. Energy counters stay: they count on without us."""
+        """Make the time before the next tick a gap. Energy counters stay: they count without the agent."""
         self._last_us.clear()
         self._steps.forget()
 
@@ -75,23 +71,23 @@ class Meter:
         return self._last_us.get(uuid)
 
     def is_fresh(self, uuid: str, since_us: int) -> bool:
-        """Tell whether a holding began about when we last looked, so that its job's counters are all ours."""
+        """Return whether a holding began about at the GPU's last sample: all of its job's counters are then covered."""
         last = self._last_us.get(uuid)
         return last is not None and since_us >= last - self._gap_us
 
     def cover(self, item: Accumulator, end_us: int, tick: MeterTick) -> None:
         """Cover a holding up to `end_us` (the tick, or the holding's end before it)."""
         begin_ms, end_ms = item.covered_ms, end_us // 1000
-        sample = tick.samples.get(item.gpu_uuid)
-        if item.gpu_uuid.startswith(MISSING_PREFIX):
+        sample = tick.samples.get(item.held.gpu_uuid)
+        if item.held.gpu_uuid.startswith(MISSING_PREFIX):
             item.advance(end_ms, UnknownReason.NOT_IN_NVML)
             return
         if sample is None:
             return
-        last_us = self._last_us.get(item.gpu_uuid)
+        last_us = self._last_us.get(item.held.gpu_uuid)
         if end_ms <= begin_ms:
             return
-        last_ms, reason = (last_us or 0) // 1000, self.unmeasured(last_us, tick.now_us)
+        last_ms, reason = (last_us or 0) // 1000, self.unmeasured(last_us, tick.seen.t_utc_us)
         idle: list[tuple[int, int]] = []
         if reason is not None:
             item.advance(end_ms, reason)
@@ -117,8 +113,8 @@ class Meter:
             item.advance(end_ms, state)
             return []
         idle = []
-        reading = tick.readings.get(item.gpu_uuid)
-        span = MeterSpan(item.covered_ms, end_ms, last_ms, tick.now_us // 1000)
+        reading = tick.seen.readings.get(item.held.gpu_uuid)
+        span = MeterSpan(item.covered_ms, end_ms, last_ms, tick.seen.t_utc_us // 1000)
         for stretch in utilization(sample.util_pct, reading.duty if reading else (), span):
             length_ms = stretch.end_ms - item.covered_ms
             if stretch.state == 0:
@@ -142,7 +138,7 @@ class Meter:
         """
         before = self._energy.get(sample.gpu_uuid)
         if before is not None and sample.energy_mj is not None and sample.gpu_uuid not in self._still:
-            used_mj, over_ms = sample.energy_mj - before[1], tick.now_us // 1000 - before[0] // 1000
+            used_mj, over_ms = sample.energy_mj - before[1], tick.seen.t_utc_us // 1000 - before[0] // 1000
             if over_ms > 0 and 0 < used_mj <= over_ms * MAX_GPU_W:
                 return MeanPower(before[0] // 1000, used_mj / over_ms)
         power_w = watts(sample.power_mw)
@@ -153,16 +149,18 @@ class Meter:
     def cover_cpus(self, item: Accumulator, begin_ms: int, tick: MeterTick) -> None:
         """Add what the job's CPUs drew from `begin_ms` on, the part of this GPU."""
         drawn = self._cpu_power
-        power_w = None if drawn is None else drawn.watts.get(item.job_id)
-        if drawn is not None and power_w is not None and not item.conflict:
-            item.add_cpu_energy(power_w, max(begin_ms, drawn.since_ms), min(item.covered_ms, tick.now_us // 1000))
+        power_w = None if drawn is None else drawn.watts.get(item.held.job_id)
+        if drawn is not None and power_w is not None and not item.held.conflict:
+            item.add_cpu_energy(
+                power_w, max(begin_ms, drawn.since_ms), min(item.covered_ms, tick.seen.t_utc_us // 1000)
+            )
 
     def note_xids(self, item: Accumulator, tick: MeterTick) -> None:
         """Take the Xid errors of the holding's GPU since the previous tick: also of one that ended since then."""
         news = {
             xid: count - self._xids.get((uuid, xid), 0)
-            for (uuid, xid), count in tick.xids.items()
-            if uuid == item.gpu_uuid
+            for (uuid, xid), count in tick.seen.xids.items()
+            if uuid == item.held.gpu_uuid
         }
         item.count_xids({xid: count for xid, count in news.items() if count > 0})
 
@@ -172,16 +170,16 @@ class Meter:
         hour = item.current
         if hour is None:
             return
-        row, sample = hour.row, tick.samples.get(item.gpu_uuid)
-        if sample is not None and not item.conflict:
+        row, sample = hour.row, tick.samples.get(item.held.gpu_uuid)
+        if sample is not None and not item.held.conflict:
             row.mem_max_b = _larger(row.mem_max_b, sample.mem_used_b)
             row.mem_total_b = row.mem_total_b if sample.mem_total_b is None else sample.mem_total_b
             row.power_limit_w = watts(sample.power_limit_mw) or row.power_limit_w
             row.proc_seen = row.proc_seen or bool(sample.procs)
-        use = tick.host.get(item.job_id)
+        use = tick.seen.host.get(item.held.job_id)
         if use is None:
             return
-        reading = tick.readings.get(item.gpu_uuid)
+        reading = tick.seen.readings.get(item.held.gpu_uuid)
         if reading is not None and reading.pids and reading.pids & use.pids:
             row.proc_seen = True
         row.host_mem_max_b = _larger(row.host_mem_max_b, use.mem_b)
@@ -208,11 +206,11 @@ class Stretch:
 
 
 def state_of(item: Accumulator, sample: Sample) -> State:
-    """Return what the sample's interval counts as for this holding, as far as the sample tells."""
-    if item.suspended:
+    """Return what the sample's interval counts as for this holding, as far as the sample has it."""
+    if item.held.suspended:
         return SUSPENDED
-    if item.conflict:
-        return item.conflict
+    if item.held.conflict:
+        return item.held.conflict
     if sample.util_pct is None:
         return sample.reason or UnknownReason.NOT_SUPPORTED
     return whole_percent(sample.util_pct)
@@ -230,7 +228,7 @@ class MeterSpan(NamedTuple):
 def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: MeterSpan) -> list[Stretch]:
     """Return what the covered part of a reading was, cut at full hours.
 
-    A driver's sample stands for the time since the one before it: one that begins before the holding is left out.
+    A driver's sample covers the time since the one before it: one that begins before the holding is left out.
     """
     begin_ms = span.begin_ms
     cut = begin_ms > span.last_ms

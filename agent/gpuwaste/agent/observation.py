@@ -28,7 +28,7 @@ class Observation:
 
 
 class Sink(Protocol):
-    """Where observations go. A sink that raises fails alone, and gets the next observation all the same."""
+    """Where observations go. An error of a sink concerns no other sink, and it gets the next observation."""
 
     name: str
 
@@ -58,7 +58,7 @@ class DeviceMapper(Protocol):
         host_pids: Mapping[int, frozenset[int]],
         suspended: frozenset[int],
     ) -> JobMap:
-        """Return who holds which GPU now, from local facts alone.
+        """Return who holds which GPU now, from local facts only.
 
         `pids` are the compute processes by GPU uuid; `host_pids` and `suspended` are what the host collector sees of
         each job.
@@ -122,11 +122,11 @@ def _confidence(seen: Observation, gpu: GpuIdentity, holding: GpuAllocation | No
 
 
 def _reason(seen: Observation, reading: GpuReading, holding: GpuAllocation | None) -> str:
-    """Say why there is no attribution, or no utilization; attribution first, it takes away more."""
+    """Return why there is no attribution, else why there is no utilization."""
     if holding is not None and holding.suspended:
         return SUSPENDED
-    if holding is not None and holding.confidence is Confidence.CONFLICT:
-        return holding.reason or UnknownReason.CONFLICT
+    if holding is not None and holding.conflict:
+        return holding.conflict
     if holding is None and reading.uuid in seen.jobs.unmapped:
         return seen.jobs.unmapped[reading.uuid]
     if reading.util_pct is None:

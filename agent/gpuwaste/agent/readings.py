@@ -35,7 +35,7 @@ class GpuIdentity:
 
 @dataclass(frozen=True, slots=True)
 class GpuProfile:
-    """What the profiling counters of one GPU say; None is "could not be read"."""
+    """The profiling counters of one GPU; None is "could not be read"."""
 
     sm_active: float | None = None  # share of multiprocessors with work, mean over time, 0..1
     tensor_active: float | None = None  # share of cycles in which the tensor cores were active, 0..1
@@ -46,7 +46,7 @@ class GpuProfile:
 
 @dataclass(frozen=True, slots=True)
 class GpuReading:
-    """One collector's reading of one GPU at one instant; None is "could not be read", `reason` says why."""
+    """One collector's reading of one GPU at one instant; None is "could not be read", for `reason`."""
 
     uuid: str
     duty: tuple[tuple[int, float], ...] = ()  # the driver's own samples: (UTC microseconds, percent), oldest first
@@ -103,12 +103,17 @@ class GpuAllocation:
     map_source: MapSource = MapSource.NONE
     confidence: Confidence = Confidence.NONE
     suspended: bool = False
-    reason: UnknownReason = UnknownReason.NONE  # of a conflict
+    reason: str = UnknownReason.NONE  # of a conflict
+
+    @property
+    def conflict(self) -> str:
+        """Why nothing that the GPU does is the job's; empty where it is."""
+        return (self.reason or UnknownReason.CONFLICT) if self.confidence is Confidence.CONFLICT else ""
 
 
 @dataclass(frozen=True, slots=True)
 class JobMap:
-    """The device map at one instant: which holdings stand, and which runs ended since the last one."""
+    """The device map at one instant: what is held, and which runs ended since the last one."""
 
     holdings: tuple[GpuAllocation, ...] = ()
     ended: tuple[tuple[int, int], ...] = ()  # (job id, UTC microseconds of its end on this node)

@@ -89,7 +89,7 @@ class HourSink(SinkPart):
 
     def accept(self, seen: Observation) -> None:
         """Take in one observation. Raises StoreError where the outbox fails: nothing is lost by that."""
-        self._book.observe(tick_of(seen), seen.jobs)
+        self._book.observe(tick_of(seen))
         self._put(self._book.due(seen.t_utc_us))
 
     def flush(self) -> None:
@@ -117,12 +117,12 @@ class HourSink(SinkPart):
 
 
 def tick_of(seen: Observation) -> MeterTick:
-    """Return the observation as the HourBook takes it: one sample for each GPU."""
+    """Return the observation with one sample for each GPU."""
     samples = {sample.gpu_uuid: sample for sample in seen.samples}
     if len(samples) < len(seen.samples):  # of a shared GPU one holder's sample stands for all, without its processes
         holders = Counter(sample.gpu_uuid for sample in seen.samples)
         samples = {u: replace(s, procs=None) if holders[u] > 1 else s for u, s in samples.items()}
-    return MeterTick(seen.t_utc_us, seen.mono_us, samples, seen.readings, seen.host, seen.xids, seen.packages)
+    return MeterTick(seen, samples)
 
 
 class Sampling(Part):

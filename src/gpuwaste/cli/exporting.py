@@ -14,7 +14,7 @@ from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.ledger import exports
 
 if TYPE_CHECKING:
-    from gpuwaste.ledger.reports.report_types import JobDocument, RunRow
+    from gpuwaste.ledger.reports.job_types import JobDocument, RunRow
     from gpuwaste.net.hub_client import HubClient
 
 _DAY: Final = "now-1day"
@@ -77,7 +77,7 @@ def _documents(
 ) -> "Iterator[tuple[JobDocument, Sequence[RunRow]]]":
     """Yield each job with its runs: of the jobs that are named all runs, else those that ended in the window."""
     from gpuwaste.cli.time_options import window_of
-    from gpuwaste.ledger.reports.report_types import JobDocument
+    from gpuwaste.ledger.reports.job_types import JobDocument
 
     if options.ids:
         jobs, window = [(options.clusters or "", job) for job in options.ids], None

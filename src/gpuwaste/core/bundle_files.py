@@ -1,4 +1,4 @@
-"""A bundle's directory read without trusting it, and the links that say which bundle is in use or on trial.
+"""A bundle's directory read without trusting it, and the links to the bundles in use and on trial.
 
 Files are plain, of a sane size, listed, and with the sha256 listed. Each change of a link is one rename.
 """
@@ -8,8 +8,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from gpuwaste.core.errors import ModelError, ParseError
 from gpuwaste.core.files import TEMPORARY, sync_directory
@@ -26,15 +27,16 @@ CHAMPION: Final = "champion"
 CHALLENGER: Final = "challenger"
 
 
-class FileList(Protocol):
-    """A manifest: what it says of the other files of its bundle."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleManifest:
+    """What the manifest of every bundle has; the name becomes that of its directory."""
 
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The sha256 of each file by its name."""
+    name: str
+    created_utc: int  # seconds
+    files: Mapping[str, str]  # the sha256 in hex of each other file of the bundle
 
 
-M = TypeVar("M", bound=FileList)
+M = TypeVar("M", bound=BundleManifest)
 
 
 def sha256_hex(data: bytes) -> str:
@@ -43,7 +45,7 @@ def sha256_hex(data: bytes) -> str:
 
 
 def read_files(directory: Path, parse: Callable[[str, str], M]) -> tuple[M, dict[str, bytes], str]:
-    """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
+    """Return manifest, the content of each file, its own included, and its sha256, which identifies the bundle.
 
     `parse` makes a manifest of its text and of the name for errors; it raises ParseError.
 
@@ -109,7 +111,7 @@ def _private(found: os.stat_result, path: Path) -> None:
         raise ModelError(f"{path}: writable by everybody, so anybody could have changed it: chmod o-w, then check it")
 
 
-def _listed(manifest: FileList, directory: Path) -> dict[str, str]:
+def _listed(manifest: BundleManifest, directory: Path) -> dict[str, str]:
     """Return the manifest's files. Raises ModelError for a list that is none, or that leads elsewhere."""
     files = manifest.files
     where = directory / NAME
@@ -136,7 +138,7 @@ class BundleLinks:
         self._models_dir = models_dir
 
     def name_of(self, which: str) -> str | None:
-        """Return the name that a link says, None where there is no such link. Raises ModelError."""
+        """Return the name in a link, None where there is no such link. Raises ModelError."""
         link = self._models_dir / which
         try:
             if self._models_dir.stat().st_mode & stat.S_IWOTH:
@@ -158,7 +160,7 @@ class BundleLinks:
             return None
 
     def point(self, which: str, name: str) -> None:
-        """Move a link: a new one is made beside it and renamed over it. Raises OSError."""
+        """Move a link: a new one is made and renamed over it. Raises OSError."""
         temporary = self._models_dir / f"{TEMPORARY}{os.getpid()}-link"
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(name)

@@ -2,9 +2,9 @@
 
 What a bundle holds is known to the class that derives from BundleRegistry: it reads the files and loads them.
 
-`champion` is in use, `challenger` is scored in shadow beside it. Every change is one rename, so that a reader sees the
+`champion` is in use, `challenger` is scored in shadow. Every change is one rename, so that a reader sees the
 old state or the new one and a kill at any instant leaves either. `history.json` names the champions in the order of
-their promotion. It is written before the link moves, and read by what the link says: a promotion that never happened is
+their promotion. It is written before the link moves, and read up to the link's name: a promotion that never happened is
 an entry after the champion, and does not count.
 """
 
@@ -21,7 +21,7 @@ from typing import Annotated, Final, Generic, Protocol, TypeVar
 
 from msgspec import Meta, Struct
 
-from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION, NAME, BundleLinks, FileList
+from gpuwaste.core.bundle_files import CHALLENGER, CHAMPION, NAME, BundleLinks, BundleManifest
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory, write_whole
 from gpuwaste.core.text import PLAIN_NAME
@@ -36,20 +36,8 @@ _MAX_HISTORY_B: Final = 1 << 20
 _WRITABLE_HINT: Final = "create it, or set common.models_dir"
 
 
-class NamedManifest(FileList, Protocol):
-    """What a registry reads of a manifest."""
-
-    @property
-    def name(self) -> str:
-        """The bundle's name, which becomes its directory's."""
-
-    @property
-    def created_utc(self) -> int:
-        """When it was made, UTC seconds."""
-
-
-M = TypeVar("M", bound=NamedManifest)
-M_co = TypeVar("M_co", bound=NamedManifest, covariant=True)
+M = TypeVar("M", bound=BundleManifest)
+M_co = TypeVar("M_co", bound=BundleManifest, covariant=True)
 
 
 class LoadedBundle(Protocol[M_co]):
@@ -68,7 +56,7 @@ class LoadedBundle(Protocol[M_co]):
         """The sha256 of its manifest."""
 
 
-B = TypeVar("B", bound=LoadedBundle[NamedManifest])
+B = TypeVar("B", bound=LoadedBundle[BundleManifest])
 
 
 class BundleStatus(Struct, kw_only=True, frozen=True):

@@ -6,9 +6,29 @@ from gpuwaste.core.typed_toml import key
 from gpuwaste.core.underuse import UNDER_USE
 
 
-@dataclass(frozen=True, slots=True)
-class HubConfig:
-    """The daemon in the middle: accounting, rows of the agents, reports."""
+@dataclass(frozen=True)
+class LedgerThresholds:
+    """By what the ledger judges runs: percent, seconds and ratios, by the end of each name."""
+
+    low_below_pct: float = key(33.0, "A GPU-second below this utilization is low, otherwise moderate or high.")
+    high_above_pct: float = key(66.0, "A GPU-second above this utilization is high.")
+    underused_below_pct: float = key(UNDER_USE.below_pct, "A GPU with a mean utilization below this is under-used.")
+    underused_min_s: float = key(UNDER_USE.min_s, "Minimum duration of a run for the under-used rule.")
+    min_coverage: float = key(
+        UNDER_USE.min_coverage, "Minimum coverage of a run for the under-used rule and for findings."
+    )
+    finding_min_s: float = key(
+        600.0, "Minimum duration of waste for a finding; three times as long for a hang, a tenth of it for a whole run."
+    )
+    interactive_grace_s: float = key(1800.0, "Idle time per GPU of an interactive job that is exempt.")
+    memory_resident_ratio: float = key(
+        0.5, "An idle GPU with at least this share of its memory in use counts as memory-resident."
+    )
+
+
+@dataclass(frozen=True)
+class HubDaemon:
+    """What the daemon serves, reads and keeps."""
 
     listen: str = key("127.0.0.1:9461", "Address and port of the API.", site="0.0.0.0:9461")
     socket: str = key("", "Unix socket for local users (identity by peer credentials); empty: none.")
@@ -89,20 +109,11 @@ class HubConfig:
     metrics_accounts: bool = key(
         default=False, text="Waste per account in /metrics; anybody who can connect to the port can read it."
     )
-    low_below_pct: float = key(33.0, "A GPU-second below this utilization is low, otherwise moderate or high.")
-    high_above_pct: float = key(66.0, "A GPU-second above this utilization is high.")
-    underused_below_pct: float = key(UNDER_USE.below_pct, "A GPU with a mean utilization below this is under-used.")
-    underused_min_s: float = key(UNDER_USE.min_s, "Minimum duration of a run for the under-used rule.")
-    min_coverage: float = key(
-        UNDER_USE.min_coverage, "Minimum coverage of a run for the under-used rule and for findings."
-    )
-    finding_min_s: float = key(
-        600.0, "Minimum duration of waste for a finding; three times as long for a hang, a tenth of it for a whole run."
-    )
-    interactive_grace_s: float = key(1800.0, "Idle time per GPU of an interactive job that is exempt.")
-    memory_resident_ratio: float = key(
-        0.5, "An idle GPU with at least this share of its memory in use counts as memory-resident."
-    )
+
+
+@dataclass(frozen=True)
+class HubConfig(LedgerThresholds, HubDaemon):  # a dataclass has the fields of its last base first
+    """The daemon in the middle: accounting, rows of the agents, reports."""
 
 
 @dataclass(frozen=True, slots=True)

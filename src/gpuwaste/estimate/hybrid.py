@@ -35,7 +35,10 @@ class EstimatedJob:
 
 @dataclass(frozen=True, slots=True)
 class EstimatedRunTime:
-    """A run time in seconds with its interval, and what it rests on; `coverage` is the share of runs inside."""
+    """A run time of one estimator in seconds with its interval; `coverage` is the share of runs inside.
+
+    ProgramEstimate is the answer to the user: the one that is used, with the request and its memory.
+    """
 
     estimator: Estimator
     run_s: float

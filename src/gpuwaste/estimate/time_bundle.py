@@ -8,18 +8,18 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from gpuwaste.core.bundle_files import AGAIN, NAME, read_files, sha256_hex
+from gpuwaste.core.bundle_files import AGAIN, NAME, BundleManifest, read_files, sha256_hex
 from gpuwaste.core.bundle_registry import TIMES, BundleRegistry
-from gpuwaste.core.codec import convert
+from gpuwaste.core.codec import convert, problem
 from gpuwaste.core.errors import ModelError, ParseError
 from gpuwaste.core.files import write_whole
 from gpuwaste.core.text import words_of
@@ -139,13 +139,11 @@ def _numbers(array: NDArray[Any], shape: tuple[int, ...], least: float = -_MOST)
     return array
 
 
-class TimesManifest(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """The whole file; the arrays of a type are in GPU.npz."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimesManifest(BundleManifest):
+    """manifest.json; the arrays of a type are in GPU.npz."""
 
-    name: str
-    created_utc: int
     types: Annotated[dict[_Gpu, FitSupport], Meta(min_length=1, max_length=64)]
-    files: dict[str, str]
     features: tuple[str, ...] = FEATURES
     """What programs are compared by; a bundle with other blocks is refused."""
     schema: int = SCHEMA
@@ -174,6 +172,8 @@ class TimesManifest(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
             raise ParseError(f"{what}: {error}") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("features") != list(FEATURES):
             raise ParseError(f"{what} of this version of gpuwaste: train again with gpuwaste estimate train")
+        if unknown := sorted(data.keys() - {field.name for field in fields(cls)}):
+            raise ParseError(f"{what}: {problem(ValueError(f'Object contains unknown field `{unknown[0]}`'))}")
         return convert(data, cls, what)
 
 
@@ -231,7 +231,7 @@ def load_times(directory: Path, files: TimesFiles | None = None) -> TimeBundle:
 def write_times(
     directory: Path, name: str, created_utc: int, models: Mapping[str, TimeModel], others: Mapping[str, bytes]
 ) -> TimesManifest:
-    """Write a bundle into a new directory, `others` (the card) beside the arrays. Raises OSError."""
+    """Write a bundle into a new directory, with `others` (the card). Raises OSError."""
     files = {**others, **{file_of(gpu): pack(model) for gpu, model in models.items()}}
     digests = {file: sha256_hex(data) for file, data in sorted(files.items())}
     types = {gpu: model.grounds for gpu, model in sorted(models.items())}

@@ -13,7 +13,7 @@ from gpuwaste.core.typed import convert
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.run_store import runs_named
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
-from gpuwaste.ledger.reports.report_types import Dispute
+from gpuwaste.ledger.reports.job_types import Dispute
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore

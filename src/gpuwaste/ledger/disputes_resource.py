@@ -9,7 +9,7 @@ from msgspec import Meta
 from gpuwaste.core.fields import Document, Name, Utc
 from gpuwaste.core.refusal import not_found
 from gpuwaste.core.scope import Scope
-from gpuwaste.ledger.reports.report_types import Dispute
+from gpuwaste.ledger.reports.job_types import Dispute
 from gpuwaste.show.layout import Look
 from gpuwaste.show.resource import FORMS, Page, PageOrder, PageRequest, ReadCommand, Reading, Resource
 from gpuwaste.show.terminal_cells import fit, local_time

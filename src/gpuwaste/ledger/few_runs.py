@@ -27,7 +27,7 @@ class FewRuns:
         whole = (
             run
             for run in runs
-            if not cut or (run.run_start >= from_s and (now if run.end is None else run.end) <= to_s)
+            if not cut or (run.key.start >= from_s and (now if run.end is None else run.end) <= to_s)
         )
         self._runs = runs
         self._cut = len(parts)
@@ -91,16 +91,16 @@ class FewRuns:
         found = [
             one
             for cause, run in sorted(causes, key=_largest)[:limit]
-            for one in named([cause], {(run.cluster, run.job_id): run.printed_id})
+            for one in named([cause], {(run.key.cluster, run.key.job_id): run.printed_id})
         ]
         return sorted(together + found, key=finding_order)[:limit], finding_counts(counted, together)
 
 
 def groups_of(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:
     """Return the findings of several runs together."""
-    small = sorted((run for run in runs if run.small is not None), key=lambda run: (run.run_start, run.job_id))
+    small = sorted((run for run in runs if run.small is not None), key=lambda run: (run.key.start, run.key.job_id))
     found = [finding.to_json() for finding in groups(run.small for run in small if run.small is not None)]
-    return named(found, {(run.cluster, run.job_id): run.printed_id for run in small})
+    return named(found, {(run.key.cluster, run.key.job_id): run.printed_id for run in small})
 
 
 def finding_counts(
@@ -124,11 +124,11 @@ def finding_counts(
 
 def _largest(found: tuple[dict[str, Any], JudgedRun]) -> tuple[float, str, str, int, int]:
     cause, run = found
-    return -cause["wasted_gpu_s"], cause["kind"], run.cluster, run.job_id, run.run_start
+    return -cause["wasted_gpu_s"], cause["kind"], run.key.cluster, run.key.job_id, run.key.start
 
 
 def _group(run: JudgedRun) -> Group:
-    return run.user, run.account, run.partition, run.cluster
+    return run.user, run.account, run.partition, run.key.cluster
 
 
 def _add_times(row: dict[str, Any], part: JudgedRun) -> None:

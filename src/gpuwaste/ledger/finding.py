@@ -77,7 +77,8 @@ class Finding:
     """What is wrong with one job, or with several together, and what to change.
 
     `kind` is the name of the finding's file (gpus_untouched, one_gpu_of_many, ...); `evidence` holds the figures that
-    the text is made of; of `fixes`, which exclude each other, one is to be chosen.
+    the text is made of; of `fixes`, which exclude each other, one is to be chosen. FindingRow is
+    a finding in a document, where the runs have printed ids.
     """
 
     kind: str

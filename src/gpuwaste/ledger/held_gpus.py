@@ -1,4 +1,4 @@
-"""The GPUs that running jobs hold now: what the ledger says of each, and the level of its newest hour."""
+"""The GPUs that running jobs hold now: the ledger of each, and the level of its newest hour."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -8,12 +8,13 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.run_judging import HANG_LIMITS, judge_held
+from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.database import Database
 
 NowLevel = Literal["high", "moderate", "low", "idle", "suspended", "unknown"]
 IDLE_MS: Final = 60_000  # as long as a run of zeros that counts as waste; rules ask for no less
-HANG_HOURS: Final = 6  # a hang is looked for no further back
+HANG_HOURS: Final = 6  # a hang is searched no further back
 _UNLIMITED_S: Final = 365 * DAY_S  # with a day more as query history_open has it
 
 
@@ -30,7 +31,7 @@ class HeldGpu:
     wasted_ms: int  # since the run began
     exempt_ms: int
     coverage: float  # of its time so far, without what may still be on its way
-    hang_ms: int | None  # at full use without work up to now, from whole hours of it; None: not known
+    hang_ms: int | None  # at full use without work up to now, from complete hours of it; None: not known
     cpu_cores: float | None  # of the run on the node, in its last two hours
     level: NowLevel = "unknown"
 
@@ -50,29 +51,16 @@ class HeldRun:
     """A run that has not ended, with its own GPUs; shares of GPUs are only counted."""
 
     place: int
-    cluster: str
-    job_id: int
-    array_job_id: int | None
-    run_start: int
-    printed_id: str
-    name: str
-    user: str
-    account: str
-    partition: str
-    state: str
-    nodes: str
-    gpus: int | None
-    time_limit_s: int | None
-    verdict_id: str
+    job: JobRecord
     held: list[HeldGpu] = field(default_factory=list)
     shares: int = 0
 
     def overdue(self, now: int) -> bool:
-        """Tell whether it is past its limit by more than a day: accounting has lost its end."""
-        return self.run_start + (self.time_limit_s or _UNLIMITED_S) + DAY_S < now
+        """Return whether it is past its limit by more than a day: accounting has lost its end."""
+        return self.job.run_key.start + (self.job.time_limit_s or _UNLIMITED_S) + DAY_S < now
 
 
-_RUN: Final = tuple(f.name for f in fields(HeldRun) if f.name not in {"held", "shares"})
+_JOB: Final = tuple(f.name for f in fields(JobRecord))
 _GPU: Final = tuple(f.name for f in fields(HeldGpu) if f.name != "level")
 
 
@@ -83,7 +71,8 @@ def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: 
     from_hour = int(now - settings.pending_s) // HOUR_S * HOUR_S
     hang_from = now // HOUR_S * HOUR_S - HANG_HOURS * HOUR_S
     found = db.answer("held_gpus", {"from_hour": from_hour, "hang_from_hour": hang_from, **HANG_LIMITS})
-    runs = {row[0]: HeldRun(*row) for row in db.answer("held_runs").pick(*_RUN)}
+    picked = db.answer("held_runs").pick("place", *_JOB)
+    runs = {place: HeldRun(place, JobRecord(*job)) for place, *job in picked}
     for (place, own), values in zip(found.pick("place", "own"), found.pick(*_GPU), strict=True):
         run = runs[place]
         if own:
@@ -102,7 +91,7 @@ def _level(gpu: HeldGpu, run: HeldRun, settings: LedgerSettings, now: int) -> No
 
     A GPU with activity in the hour is idle after a minute at 0 %; one without any is idle from its first second on.
     """
-    if run.state == "SUSPENDED":
+    if run.job.state == "SUSPENDED":
         return "suspended"
     if gpu.seen_ms is None or gpu.idle_from_ms is None or gpu.mean_pct is None:
         return "unknown"
@@ -118,7 +107,7 @@ def _level(gpu: HeldGpu, run: HeldRun, settings: LedgerSettings, now: int) -> No
 def _place(run: HeldRun) -> None:
     """Name the node of each GPU that no agent reported: one of accounting's nodes that lacks its part of the GPUs."""
     nameless = [gpu for gpu in run.held if not gpu.node]
-    nodes = _nodes(run.nodes) if nameless else []
+    nodes = _nodes(run.job.nodes) if nameless else []
     if not nodes:
         return
     each = -(-len(run.held) // len(nodes))
@@ -146,7 +135,7 @@ class SilentAgent:
 
 
 def silent_nodes(runs: Iterable[HeldRun], settings: LedgerSettings, now: int) -> list[SilentAgent]:
-    """Return the nodes from which nothing came for longer than reports may take, the longest silence first."""
+    """Return the nodes without a report for longer than reports may take, the longest silence first."""
     holders: dict[str, list[tuple[HeldRun, HeldGpu]]] = {}
     for run in runs:
         for gpu in run.held:
@@ -155,7 +144,7 @@ def silent_nodes(runs: Iterable[HeldRun], settings: LedgerSettings, now: int) ->
     before = int(now - settings.pending_s)
     found = []
     for node, pairs in holders.items():
-        since = max(max(gpu.seen_ms or 0 for _, gpu in pairs) // 1000, min(run.run_start for run, _ in pairs))
+        since = max(max(gpu.seen_ms or 0 for _, gpu in pairs) // 1000, min(run.job.run_key.start for run, _ in pairs))
         if since < before:
             found.append(SilentAgent(node, since, len(pairs), len({run.place for run, _ in pairs})))
     return sorted(found, key=lambda silence: (silence.since, silence.node))

@@ -22,9 +22,7 @@ Group = tuple[str, str, str, str]
 class JudgedRun:
     """One run; `own` is of its own GPUs, `shared` of those it shared, `causes` are its findings as JSON objects."""
 
-    cluster: str
-    job_id: int
-    run_start: int
+    key: RunKey
     end: int | None  # None: the run is open
     user: str
     account: str
@@ -55,22 +53,17 @@ class JudgedRun:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Return the run of a row of table judged."""
+        key = RunKey(row["cluster"], row["job_id"], row["run_start"])
         values = {name: row[name] for name in _FIELDS}
         small, shared = row["small"], row["shared"]
         values |= {"own": Tally.of_own(row), "shared": None if shared is None else Tally(**shared)}
         values["causes"] = json.loads(row["causes"]) if row["causes"] else []
         if small is not None:
-            key = RunKey(row["cluster"], row["job_id"], row["run_start"])
             open_ = row["end"] is None
             values["small"] = SmallRun(
                 key, row["user"], values["own"].alloc_ms, row["whole_node"], running=open_, **small
             )
-        return cls(**values)
-
-    @property
-    def key(self) -> RunKey:
-        """The run's key."""
-        return RunKey(self.cluster, self.job_id, self.run_start)
+        return cls(key, **values)
 
     @property
     def running(self) -> bool:
@@ -78,7 +71,7 @@ class JudgedRun:
         return self.end is None
 
 
-_FIELDS: Final = tuple(f.name for f in fields(JudgedRun))
+_FIELDS: Final = tuple(f.name for f in fields(JudgedRun) if f.name != "key")
 
 
 def judged_last(db: Database) -> list[JudgedRun]:
@@ -91,7 +84,7 @@ def findings_json(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:
     runs = list(runs)
     found = [cause for run in runs for cause in run.causes]
     found += [finding.to_json() for finding in groups([run.small for run in runs if run.small is not None])]
-    return named(sorted(found, key=finding_order), {(r.cluster, r.job_id): r.printed_id for r in runs})
+    return named(sorted(found, key=finding_order), {(r.key.cluster, r.key.job_id): r.printed_id for r in runs})
 
 
 def finding_order(finding: Mapping[str, Any]) -> tuple[float, str, list[tuple[str, int, int]]]:

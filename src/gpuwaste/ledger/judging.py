@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -15,7 +15,7 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging_queue import JudgingRules, judge_next, prepare, stand, sum_days
-from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.ledger import THRESHOLDS, LedgerSettings
 from gpuwaste.net.health_types import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -40,7 +40,7 @@ class JudgingProgress:
 
 _THRESHOLDS: Final = (
     "agent.ship_every_s",
-    *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
+    *(f"hub.{name}" for name in THRESHOLDS),
 )
 
 

@@ -1,6 +1,6 @@
 """The ledger of one run, as queries ledger_gpus and ledger_rows judge it, and the thresholds by which they do.
 
-Each allocated GPU-millisecond is exactly one of the classes. All durations are whole milliseconds.
+Each allocated GPU-millisecond is exactly one of the classes. All durations are integer milliseconds.
 """
 
 import json
@@ -9,26 +9,20 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final, Self
 
-from gpuwaste.core.hub_config import HubConfig
-from gpuwaste.core.underuse import UNDER_USE, UnderUse
+from gpuwaste.core.hub_config import LedgerThresholds
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 
 VERSION: Final = 2
 """Of these rules: raise it where the same hours and thresholds give another ledger; runs are judged anew then."""
 
+THRESHOLDS: Final = tuple(f.name for f in fields(LedgerThresholds))
 
-@dataclass(frozen=True, slots=True)
-class LedgerSettings:
-    """Thresholds in percent, seconds and ratios; [hub] of gpuwaste.toml explains each."""
 
-    low_below_pct: float = 33.0
-    high_above_pct: float = 66.0
-    underused_below_pct: float = UNDER_USE.below_pct
-    underused_min_s: float = UNDER_USE.min_s
-    min_coverage: float = UNDER_USE.min_coverage
-    finding_min_s: float = 600.0
-    interactive_grace_s: float = 1800.0
-    memory_resident_ratio: float = 0.5
+@dataclass(frozen=True)
+class LedgerSettings(LedgerThresholds):
+    """The thresholds of [hub], and for how many seconds what an agent saw may be on its way."""
+
     pending_s: float = 1080.0  # 900 s between two shipments, and a fifth of it for the way
 
     @property
@@ -38,7 +32,7 @@ class LedgerSettings:
 
     @property
     def run_min_s(self) -> float:
-        """Seconds that a run must last before its use as a whole is judged."""
+        """Seconds that a run must last before its use is judged."""
         return self.finding_min_s / 10
 
     @property
@@ -47,21 +41,19 @@ class LedgerSettings:
         return self.finding_min_s * 3
 
     def to_text(self) -> str:
-        """Return the thresholds by which a settled run is judged, as text: what has not come yet is not among them."""
-        names = sorted(f.name for f in fields(self) if f.name != "pending_s")
-        return json.dumps({name: getattr(self, name) for name in names})
+        """Return the thresholds by which a settled run is judged, as text: without pending_s, of running jobs."""
+        return json.dumps({name: getattr(self, name) for name in sorted(THRESHOLDS)})
 
     @classmethod
     def from_text(cls, text: str, pending_s: float) -> Self:
         """Read what `to_text` returned; a threshold that is not in it has its default."""
-        known = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in json.loads(text).items() if name in known}, pending_s=pending_s)
+        known = {name: value for name, value in json.loads(text).items() if name in THRESHOLDS}
+        return cls(**known, pending_s=pending_s)
 
     @classmethod
-    def from_config(cls, hub: HubConfig, ship_every_s: float = 900.0) -> Self:
+    def from_config(cls, hub: LedgerThresholds, ship_every_s: float = 900.0) -> Self:
         """Take the thresholds of [hub]; `ship_every_s` is the agents' time between two shipments."""
-        names = [f.name for f in fields(cls) if f.name != "pending_s"]
-        return cls(**{name: getattr(hub, name) for name in names}, pending_s=ship_every_s * 1.2)
+        return cls(**{name: getattr(hub, name) for name in THRESHOLDS}, pending_s=ship_every_s * 1.2)
 
 
 class Level(StrEnum):
@@ -76,7 +68,10 @@ class Level(StrEnum):
 
 @dataclass(slots=True)
 class DeviceUse:
-    """What the hub's hours say of one GPU in one run, added up; None is "not known"."""
+    """The hub's hours of one GPU in one run, summed; None is "not known".
+
+    A field has the name of that of AllocationHour, the wire's and the store's row, of which it is the sum or the mean.
+    """
 
     node: str = ""
     gpu_uuid: str = ""
@@ -111,7 +106,7 @@ class DeviceUse:
     dram_active: float | None = None
     nvlink_b: int | None = None  # bytes in it, both ways
     pcie_b: int | None = None
-    cpu_s: float | None = None  # of the whole job on this node, the same in each of its GPUs' rows
+    cpu_s: float | None = None  # of the job on this node, the same in each of its GPUs' rows
     cpu_known_ms: int = 0  # the known milliseconds of the rows that have cpu_s
     host_mem_max_b: int | None = None
     map_source: str = "none"
@@ -153,7 +148,7 @@ class DeviceLedger:
     suspended_ms: int
     pending_ms: int
     idle_run_ms: int
-    wasted_ms: int  # the whole idle time of an untouched GPU, else the runs of a minute and more
+    wasted_ms: int  # all idle time of an untouched GPU, else the runs of a minute and more
     over_ms: int  # seen by the node beyond accounting's interval, and cut
     wasted_j: float | None  # the part of the energy in wasted_ms; None: not measured
     untouched: bool
@@ -202,7 +197,7 @@ class JobLedger:
 
     @property
     def running(self) -> bool:
-        """Whether the run has not ended: what is said of it is provisional."""
+        """Whether the run has not ended: its judgement is provisional."""
         return self.job.end is None
 
     @property
@@ -217,7 +212,7 @@ class JobLedger:
 
     @property
     def coverage(self) -> float:
-        """Known share of the whole allocation without suspension, 0..1."""
+        """Known share of the allocation of all GPUs without suspension, 0..1."""
         active = self.alloc_ms - sum(d.suspended_ms for d in self.devices)
         return sum(d.known_ms for d in self.devices) / active if active > 0 else 0.0
 

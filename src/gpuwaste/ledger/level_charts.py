@@ -14,7 +14,8 @@ from markupsafe import Markup
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.now.now_types import NodeRow
-from gpuwaste.ledger.reports.report_types import DayRow, HourCell, Thresholds
+from gpuwaste.ledger.reports.job_types import HourCell
+from gpuwaste.ledger.reports.report_types import DayRow, Thresholds
 from gpuwaste.show.page_words import cut, day, gpu_hours, letter, share
 
 _HALF: Final = 0.5  # of a cell must be known for it to have a level

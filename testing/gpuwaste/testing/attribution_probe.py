@@ -56,7 +56,7 @@ class Scribe:
             "suspended": sorted({item.job_id for item in seen.jobs.holdings if item.suspended}),
             "ended": [[job, end_us / 1e6] for job, end_us in seen.jobs.ended],
         })  # fmt: skip
-        self._book.observe(tick_of(seen), seen.jobs)
+        self._book.observe(tick_of(seen))
         self.rows(self._book.due(seen.t_utc_us))
 
     def rows(self, rows: list[AllocationHour]) -> None:

@@ -13,7 +13,7 @@ from tests.unit.show.documents import one_job, read, report, top
 
 from gpuwaste.advice.predict.bundle import our_features
 from gpuwaste.cli.main import build_parser, command_names, main
-from gpuwaste.ledger.reports.report_text import job_text
+from gpuwaste.ledger.reports.job_text import job_text
 from gpuwaste.models.bundle_export import write_files
 from gpuwaste.show.layout import Look
 

@@ -9,6 +9,7 @@ from tests.unit.agent.test_hour_book import HOUR_0, holding, sample
 from gpuwaste.agent.cpu_energy import CpuEnergy
 from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
+from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.readings import GpuAllocation, HostUse, JobMap, PackageReading
 from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.hour import AllocationHour, hour_from_wire
@@ -24,10 +25,8 @@ def rows(*readings: tuple[float | None, float | None], t0: int = T0, every_s: in
         one = sample(t0 + 1000 * every_s * number)
         host = {} if cpu_s is None else {7: HostUse(cpu_s)}
         packages = None if energy_j is None else PackageReading(energy_j, 1, 8)
-        book.observe(
-            MeterTick(one.t_utc_us, one.mono_us, {one.gpu_uuid: one}, host=host, packages=packages),
-            JobMap((holding(t0),)),
-        )
+        seen = Observation(one.t_utc_us, one.mono_us, jobs=JobMap((holding(t0),)), host=host, packages=packages)
+        book.observe(MeterTick(seen, {one.gpu_uuid: one}))
     return book.flush((t0 + 1000 * every_s * len(readings)) * 1000)
 
 

@@ -19,7 +19,7 @@ def rows(*samples: dict[str, Any], share: float = 1.0, at: Sequence[int] = (), t
     book = HourAggregator("gw", "gpu1", 10, 900)
     seconds = at or [10 * number for number in range(len(samples))]
     for second, values in zip(seconds, samples, strict=True):
-        book.observe(tick(sample(t0 + 1000 * second, **values)), JobMap((holding(t0, share=share),)))
+        book.observe(tick(sample(t0 + 1000 * second, **values), jobs=JobMap((holding(t0, share=share),))))
     return book.flush((t0 + 1000 * (seconds[-1] + 10)) * 1000)
 
 

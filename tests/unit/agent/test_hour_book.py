@@ -12,6 +12,7 @@ from tests.examples import examples
 from gpuwaste.agent.accumulator import SUSPENDED, State
 from gpuwaste.agent.hour_aggregator import HourAggregator, replay_from_us
 from gpuwaste.agent.meter import MeterTick
+from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.readings import GpuAllocation, GpuReading, HostUse, JobMap
 from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.ledger.hour import HOUR_MS, AllocationHour, hour_from_wire
@@ -35,10 +36,11 @@ def holding(since_ms: int, key: RunKey | None = KEY, **more: Any) -> GpuAllocati
     return replace(base, **more)
 
 
-def tick(one: Sample, duty: tuple[tuple[int, float], ...] = (), host: HostUse | None = None) -> MeterTick:
+def tick(one: Sample, duty: tuple[tuple[int, float], ...] = (), host: HostUse | None = None, **more: Any) -> MeterTick:
     """Return a tick with one GPU's sample."""
     reading = GpuReading(GPU, duty=duty, pids=frozenset({100}))
-    return MeterTick(one.t_utc_us, one.mono_us, {GPU: one}, {GPU: reading}, {} if host is None else {7: host})
+    use = {} if host is None else {7: host}
+    return MeterTick(Observation(one.t_utc_us, one.mono_us, readings={GPU: reading}, host=use, **more), {GPU: one})
 
 
 @dataclass
@@ -113,7 +115,7 @@ def live(steps: list[Step], begin_ms: int, since_ms: int, end_ms: int | None, la
     """Run a life through HourBook, the agent being killed where a step says so."""
     book, outbox, stored = HourAggregator("gw", "gpu1", 10, 900), Outbox(), []
     now_ms = begin_ms
-    book.observe(tick(sample(now_ms, job_id=None)), JobMap())
+    book.observe(tick(sample(now_ms, job_id=None)))
     stored.append(sample(now_ms, job_id=None))
     for index, step in enumerate(steps):
         now_ms += step.dt_ms
@@ -132,7 +134,7 @@ def live(steps: list[Step], begin_ms: int, since_ms: int, end_ms: int | None, la
         one = sample(now_ms, step.util, reason=reason, confidence=confidence, run_key=key)
         held = holding(since_ms, key, suspended=step.suspended, confidence=confidence)
         last = end_ms is not None and over
-        book.observe(tick(one), JobMap((), ((7, (end_ms or 0) * 1000),)) if last else JobMap((held,)))
+        drive(book, JobMap((), ((7, (end_ms or 0) * 1000),)) if last else JobMap((held,)), tick(one))
         if last:
             book._bind_late(7, since_ms * 1000, KEY)
         # The first sample after a start has nothing before it that it could cover, and says so in the store.
@@ -238,7 +240,7 @@ def test_a_restart_at_any_tick_loses_the_outage_alone(steps: list[Step], offset_
 def drive(book: HourAggregator, jobs: JobMap, *ticks: MeterTick) -> None:
     """Show the same map at several ticks."""
     for one in ticks:
-        book.observe(one, jobs)
+        book.observe(replace(one, seen=replace(one.seen, jobs=jobs)))
 
 
 def test_t0_and_t1_cut_the_drivers_own_samples() -> None:
@@ -287,7 +289,7 @@ def test_a_step_of_the_clock_is_unknown_and_nothing_is_covered_twice() -> None:
     t0, mono = HOUR_0 + 1_000_000, 0
     for wall_ms in (0, 10_000, 40_000, 50_000, 20_000, 30_000, 40_000, 50_000, 60_000):
         one = replace(sample(t0 + wall_ms, 100.0), mono_us=mono)
-        book.observe(tick(one), JobMap((holding(t0),)))
+        drive(book, JobMap((holding(t0),)), tick(one))
         mono += 10_000_000
     (row,) = book.flush((t0 + 60_000) * 1000)
     assert row.util_ms == {100: 10_000 + 10_000 + 10_000}
@@ -316,7 +318,7 @@ def test_a_holding_that_slurm_alone_knows_is_unknown() -> None:
     t0 = HOUR_0 + 1_000_000
     for at in (0, 10_000, 20_000):
         jobs = JobMap((holding(t0, gpu_uuid="missing:gpu1:3"),))
-        book.observe(MeterTick((t0 + at) * 1000, at * 1000, {}), jobs)
+        book.observe(MeterTick(Observation((t0 + at) * 1000, at * 1000, jobs=jobs), {}))
     (row,) = book.flush((t0 + 20_000) * 1000)
     assert row.unknown_ms == {"not_in_nvml": 20_000}
 
@@ -403,14 +405,13 @@ def test_xid_errors_are_in_the_hour_in_which_they_were_seen() -> None:
     book, hub = HourAggregator("gw", "n1", 10.0, 900.0), Outbox()
     seen = [{}, {(GPU, 79): 1, ("GPU-2", 79): 9}, {(GPU, 79): 3, (GPU, 13): 1}, {(GPU, 79): 3, (GPU, 13): 1}]
     for number, counts in enumerate(seen, start=1):
-        one = tick(sample(HOUR_0 + number * STEP_MS))
-        book.observe(replace(one, xids=counts), JobMap(holdings=(holding(HOUR_0),)))
+        drive(book, JobMap((holding(HOUR_0),)), tick(sample(HOUR_0 + number * STEP_MS), xids=counts))
     hub.put(book.flush((HOUR_0 + 5 * STEP_MS) * 1000))
     (row,) = hub.rows.values()
     assert row.xids == {79: 3, 13: 1}
     end_us = (HOUR_0 + 4 * STEP_MS + 5000) * 1000
-    last = replace(tick(sample(HOUR_0 + 5 * STEP_MS)), xids={(GPU, 79): 4, (GPU, 13): 1})
-    book.observe(last, JobMap(ended=((7, end_us),)))
+    last = tick(sample(HOUR_0 + 5 * STEP_MS), xids={(GPU, 79): 4, (GPU, 13): 1})
+    drive(book, JobMap(ended=((7, end_us),)), last)
     hub.put(book.flush((HOUR_0 + 6 * STEP_MS) * 1000))
     (row,) = hub.rows.values()
     assert (row.final, row.xids) == (True, {79: 4, 13: 1})
@@ -421,11 +422,11 @@ def test_a_row_has_a_bounded_number_of_xid_errors_and_keeps_them_through_a_resta
     book, hub = HourAggregator("gw", "n1", 10.0, 900.0), Outbox()
     counts = {(GPU, number): 1 for number in range(1, 200)}
     for number in (1, 2):
-        book.observe(replace(tick(sample(HOUR_0 + number * STEP_MS)), xids=counts), JobMap(holdings=(holding(HOUR_0),)))
+        drive(book, JobMap((holding(HOUR_0),)), tick(sample(HOUR_0 + number * STEP_MS), xids=counts))
     hub.put(book.flush((HOUR_0 + 3 * STEP_MS) * 1000))
     again = HourAggregator("gw", "n1", 10.0, 900.0)
     again.restore(hub.open(), [sample(HOUR_0 + 2 * STEP_MS)])
-    again.observe(tick(sample(HOUR_0 + 3 * STEP_MS)), JobMap(holdings=(holding(HOUR_0),)))
+    drive(again, JobMap((holding(HOUR_0),)), tick(sample(HOUR_0 + 3 * STEP_MS)))
     hub.put(again.flush((HOUR_0 + 4 * STEP_MS) * 1000))
     (row,) = hub.rows.values()
     assert len(row.xids) == 64

@@ -8,6 +8,7 @@ from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.hour_aggregator import HourAggregator
 from gpuwaste.agent.meter import MeterTick
+from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.readings import GpuAllocation, GpuIdentity, GpuProfile, GpuReading, JobMap, with_profiles
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.repeat_suppressor import EventLog
@@ -39,9 +40,10 @@ class FakeProfiles:
         self.closed += 1
 
 
-def tick(second: float, reading: GpuReading) -> MeterTick:
+def tick(second: float, reading: GpuReading, jobs: JobMap) -> MeterTick:
     sample = Sample(START_US + int(second * 1e6), int(second * 1e6), reading.uuid, "", "nvml", reading.util_pct)
-    return MeterTick(sample.t_utc_us, sample.mono_us, {reading.uuid: sample}, {reading.uuid: reading})
+    seen = Observation(sample.t_utc_us, sample.mono_us, readings={reading.uuid: reading}, jobs=jobs)
+    return MeterTick(seen, {reading.uuid: sample})
 
 
 def hours(*readings: GpuReading, share: float = 1.0) -> list[AllocationHour]:
@@ -49,7 +51,7 @@ def hours(*readings: GpuReading, share: float = 1.0) -> list[AllocationHour]:
     book = HourAggregator("gw", "gpu1", 10.0, 900.0)
     held = GpuAllocation(7, "GPU-0", START_US, KEY, share=share, confidence=Confidence.SINGLE)
     for number, reading in enumerate(readings):
-        book.observe(tick(10.0 * number, reading), JobMap((held,)))
+        book.observe(tick(10.0 * number, reading, JobMap((held,))))
     return book.flush(START_US + int(len(readings) * 1e7))
 
 

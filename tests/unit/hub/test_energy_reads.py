@@ -18,8 +18,9 @@ from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.job_page import job_page
+from gpuwaste.ledger.reports.job_text import job_text
 from gpuwaste.ledger.reports.report_question import ReportQuestion
-from gpuwaste.ledger.reports.report_text import job_text, report_text
+from gpuwaste.ledger.reports.report_text import report_text
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.ledger.rollup import Rollup
 from gpuwaste.ledger.run_judging import HANG_LIMITS

@@ -14,8 +14,9 @@ from gpuwaste.core.codec import convert
 from gpuwaste.core.fields import Document
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
 from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.job_types import Advice, JobDocument
 from gpuwaste.ledger.reports.report_builder import report_document, top_document
-from gpuwaste.ledger.reports.report_types import Advice, JobDocument, ReportDocument, TopDocument
+from gpuwaste.ledger.reports.report_types import ReportDocument, TopDocument
 from gpuwaste.store.database import Database
 
 KINDS: dict[str, type[Document]] = {

@@ -20,7 +20,8 @@ from gpuwaste.cli.options import as_text, typed
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.ledger.now.now_text import now_text
-from gpuwaste.ledger.reports.report_text import job_text, report_text, top_text
+from gpuwaste.ledger.reports.job_text import job_text
+from gpuwaste.ledger.reports.report_text import report_text, top_text
 from gpuwaste.ledger.reports.report_types import ReportDocument
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import to_csv, to_json, to_parsable

@@ -11,8 +11,9 @@ from tests.unit.show.documents import END, hostile, now, one_job, read, report, 
 
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_text import now_text
+from gpuwaste.ledger.reports.job_text import job_text
 from gpuwaste.ledger.reports.report_builder import Clusters, report_document
-from gpuwaste.ledger.reports.report_text import job_text, report_text, top_text
+from gpuwaste.ledger.reports.report_text import report_text, top_text
 from gpuwaste.show.layout import Look
 from gpuwaste.show.terminal_cells import width
 

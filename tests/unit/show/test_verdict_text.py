@@ -9,7 +9,7 @@ from tests.unit.show.documents import one_job, read
 from tests.unit.show.verdict_documents import AT, listed, score
 
 from gpuwaste.advice.verdicts.verdict_text import score_text, verdicts_text
-from gpuwaste.ledger.reports.report_text import job_text
+from gpuwaste.ledger.reports.job_text import job_text
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import to_csv, to_json, to_parsable
 

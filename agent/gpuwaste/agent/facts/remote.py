@@ -13,7 +13,10 @@ GONE: Final = "GONE"  # the one who was asked does not know the job (any more)
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """One answer, to the question about a run (job_id, since_us); `start` and `end` are UTC seconds."""
+    """One answer, to the question about a run (job_id, since_us); `start` and `end` are UTC seconds.
+
+    Of a run of the hub's map (MapRun) it is the part of this node, at the start that local facts give.
+    """
 
     job_id: int
     since_us: int

@@ -38,7 +38,7 @@ class Moment:
 
 def moments_of(runs: Iterable[HeldRun], now: int) -> list[Moment]:
     """Return the runs that hold GPUs, at the instant of their figures."""
-    return [Moment(RunKey(run.cluster, run.job_id, run.run_start), now, gpu_state(run.held, now)) for run in runs]
+    return [Moment(run.job.run_key, now, gpu_state(run.held, now)) for run in runs]
 
 
 def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:

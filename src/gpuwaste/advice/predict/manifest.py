@@ -8,10 +8,9 @@ from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
 
-from gpuwaste.core.bundle_files import read_files
+from gpuwaste.core.bundle_files import BundleManifest, read_files
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.fields import Utc
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 SCHEMA: Final = 1
@@ -47,18 +46,16 @@ class TargetModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """The file; `files` maps each other file of the bundle to its sha256 in hex.
+class Manifest(BundleManifest):
+    """The manifest of a bundle.
 
     `references` are what an explanation compares with (None where a feature was never known). `drift_bins` has the
     inner edges of each feature's bins in training, and `drift_shares` the share of each bin with the share of unknown
     values last: what the population stability index compares with. `under_use` is the rule of the labels.
     """
 
-    name: str
     origin: Origin
     cluster: str
-    created_utc: Utc
     feature_version: int
     feature_hash: str
     features: tuple[str, ...]
@@ -70,7 +67,6 @@ class Manifest:
     targets: tuple[TargetModel, ...]
     left_out: Annotated[Mapping[str, str], Meta(description="Why there is no model of a target.")]
     references: Annotated[tuple[float | None, ...], Meta(description="The features' medians in training.")]
-    files: Annotated[Mapping[str, str], Meta(description="sha256 of each file, hex.")]
     drift_bins: tuple[tuple[float, ...], ...] = ()
     drift_shares: tuple[tuple[float, ...], ...] = ()
     schema: int = SCHEMA

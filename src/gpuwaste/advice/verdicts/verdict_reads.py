@@ -4,7 +4,7 @@ Blocks on the store: call it off the event loop.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from msgspec import json
 from msgspec.structs import replace
@@ -29,8 +29,7 @@ from gpuwaste.core.typed import convert, decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import END, START
-from gpuwaste.ledger.held_gpus import HeldRun
-from gpuwaste.ledger.reports.report_types import Advice, SaidAgain
+from gpuwaste.ledger.reports.job_types import Advice, SaidAgain
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
@@ -41,21 +40,6 @@ _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
 _SCORE_KEPT_S: Final = 60.0
 _NOT_FOR_USERS: Final = "the score of verdicts is for operators"
-
-
-class RunOfVerdict(Protocol):
-    """The attributes of a run that lead to its verdicts."""
-
-    @property
-    def cluster(self) -> str: ...  # noqa: D102 as of JobRecord
-    @property
-    def job_id(self) -> int: ...  # noqa: D102
-    @property
-    def array_job_id(self) -> int | None: ...  # noqa: D102
-    @property
-    def user(self) -> str: ...  # noqa: D102
-    @property
-    def verdict_id(self) -> str: ...  # noqa: D102
 
 
 class VerdictReads(Part):
@@ -128,7 +112,7 @@ class VerdictReads(Part):
             if scope.everything or (row["user"] in users and row["action"] in SAID)
         ]
 
-    def advice_of(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[list[Advice]]:
+    def advice_of(self, scope: Scope, runs: Sequence[JobRecord]) -> list[list[Advice]]:
         """Return for each of the runs what `advice` returns for it, with one query to the store."""
         told = self._told(runs)
         return [
@@ -141,7 +125,7 @@ class VerdictReads(Part):
             for run in runs
         ]
 
-    def _told(self, runs: Sequence[RunOfVerdict]) -> list[Mapping[str, Any]]:
+    def _told(self, runs: Sequence[JobRecord]) -> list[Mapping[str, Any]]:
         ids = {run.verdict_id for run in runs if run.verdict_id}
         told = {row["id"]: row for cluster, jobs in _jobs(runs).items() for row in self._store.told(ids, cluster, jobs)}
         users = {run.user for run in runs}
@@ -152,7 +136,7 @@ class VerdictReads(Part):
         return self._clock.utc_us() // 1_000_000
 
 
-def _jobs(runs: Sequence[RunOfVerdict]) -> dict[str, set[int]]:
+def _jobs(runs: Sequence[JobRecord]) -> dict[str, set[int]]:
     """Return the job ids of the runs by cluster, including an array's own id."""
     found: dict[str, set[int]] = {}
     for run in runs:
@@ -196,7 +180,7 @@ class AdviceOfRuns(SaidOfRuns):
         """Return the advice at a job's submission and modifications (VerdictReads.advice)."""
         return self._verdicts.advice(scope, runs)
 
-    def advice_of(self, scope: Scope, runs: Sequence[HeldRun]) -> list[list[Advice]]:
+    def advice_of(self, scope: Scope, runs: Sequence[JobRecord]) -> list[list[Advice]]:
         """Return the advice on each of the runs (VerdictReads.advice_of)."""
         return self._verdicts.advice_of(scope, runs)
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, defstruct, to_builtins
 from gpuwaste.core.codec import annotated
 from gpuwaste.core.fields import DatedDocument, Interval, Name, Number, Recorded, Table, Utc
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.ledger.reports.report_types import Dispute
+from gpuwaste.ledger.reports.job_types import Dispute
 
 MAX_VERDICTS: Final = 10_000
 

@@ -10,7 +10,7 @@ from gpuwaste.cli.words import require_job
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpuwaste.ledger.reports.report_types import JobDocument
+    from gpuwaste.ledger.reports.job_types import JobDocument
 
     Answer = tuple[dict[str, Any], JobDocument]
 
@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.time_options import parse_seconds
     from gpuwaste.core.errors import NoDataError
-    from gpuwaste.ledger.reports.report_text import job_text
-    from gpuwaste.ledger.reports.report_types import JobDocument
+    from gpuwaste.ledger.reports.job_text import job_text
+    from gpuwaste.ledger.reports.job_types import JobDocument
 
     require_job(options.id)
     config, wanted = config_of(options), _parameters(options)

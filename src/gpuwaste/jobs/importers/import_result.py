@@ -28,7 +28,7 @@ class UnreadValues(BadLine):
 
 @dataclass(slots=True)
 class ImportResult:
-    """One source and what was read of it."""
+    """One source and what one import read of it; HistorySource has the sums of all of its imports."""
 
     kind: str
     key: str

@@ -16,7 +16,8 @@ from gpuwaste.ledger.energy.priced_energy import DrawnBy, DrawnGroups, EndBins, 
 from gpuwaste.ledger.energy.site_tariff import SiteTariff
 from gpuwaste.ledger.energy.tariff import DrawnEnergy, MeanRate, Tariff
 from gpuwaste.ledger.open_runs import OLD_S
-from gpuwaste.ledger.reports.report_types import DayRow, GpuTime, JobDocument, ReportDocument, RunRow
+from gpuwaste.ledger.reports.job_types import JobDocument, RunRow
+from gpuwaste.ledger.reports.report_types import DayRow, GpuTime, ReportDocument
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore

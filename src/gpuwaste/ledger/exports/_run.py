@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.ledger.reports.report_types import DeviceRow, RunRow
+from gpuwaste.ledger.reports.job_types import DeviceRow, RunRow
 from gpuwaste.slurm.formats.hostlist import expand
 
 _SHORT: Final = 12  # characters of a UUID: "GPU-" and 8 digits, which nvidia-smi takes as well

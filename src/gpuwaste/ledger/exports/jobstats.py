@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from gpuwaste.ledger.exports._run import all_reported, by_node, hosts, mean_pct, short_names
-from gpuwaste.ledger.reports.report_types import DeviceRow, JobDocument, RunRow
+from gpuwaste.ledger.reports.job_types import DeviceRow, JobDocument, RunRow
 
 TITLE: Final = "jobstats' JS1: text for AdminComment, after the job id"
 PREFIX: Final = "JS1:"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.ledger.exports.jobstats import admin_comment
-from gpuwaste.ledger.reports.report_types import JobDocument, RunRow
+from gpuwaste.ledger.reports.job_types import JobDocument, RunRow
 
 TITLE: Final = "sacctmgr commands that write jobstats' text to AdminComment"
 # Before 23.02 sacctmgr wrote every value in lower case, which base64 does not survive (Slurm's CHANGELOG, 23.02.0rc1).

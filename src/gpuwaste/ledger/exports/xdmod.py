@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpuwaste.core.version import own_version
 from gpuwaste.ledger.exports._run import all_reported, by_node, hosts, mean_pct
-from gpuwaste.ledger.reports.report_types import DeviceRow, JobDocument, RunRow
+from gpuwaste.ledger.reports.job_types import DeviceRow, JobDocument, RunRow
 
 TITLE: Final = "Open XDMoD's job performance summary, JSON lines for mongoimport"
 

@@ -10,8 +10,8 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.ledger.held_gpus import HeldGpu, HeldRun, SilentAgent, held_runs, silent_nodes
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
+from gpuwaste.ledger.reports.job_types import Advice
 from gpuwaste.ledger.reports.report_builder import is_recorded
-from gpuwaste.ledger.reports.report_types import Advice
 from gpuwaste.ledger.tally import seconds
 from gpuwaste.slurm.accounting.tres_amounts import gpu_count, parse_tres
 from gpuwaste.slurm.formats.printed_run import task_count
@@ -143,16 +143,16 @@ def _wasted_ms(run: HeldRun) -> int:
 
 
 def _idle_job(run: HeldRun, advice: list[Advice]) -> IdleJob:
-    idle = _idle(run)
+    job, idle = run.job, _idle(run)
     nodes = sorted({gpu.node for gpu in idle})
     return IdleJob(
-        cluster=run.cluster,
-        printed_id=run.printed_id,
-        name=run.name,
-        user=run.user,
-        account=run.account,
-        partition=run.partition,
-        start=run.run_start,
+        cluster=job.cluster,
+        printed_id=job.printed_id,
+        name=job.name,
+        user=job.user,
+        account=job.account,
+        partition=job.partition,
+        start=job.run_key.start,
         gpus=len(run.held),
         idle=len(idle),
         never_active=sum(gpu.last_active_ms is None for gpu in idle),
@@ -200,7 +200,7 @@ def _node_row(name: str, node: Node | None, pairs: Sequence[tuple[HeldRun, HeldG
         reported=max(reports) // 1000 if reports else None,
         levels="".join(gpu.level[0] for _, gpu in pairs),
         mean_pct=[None if gpu.level == "unknown" else _percent(gpu.mean_pct) for _, gpu in pairs],
-        jobs=[run.printed_id for run, _ in pairs],
+        jobs=[run.job.printed_id for run, _ in pairs],
     )
 
 

@@ -26,7 +26,7 @@ from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.level_charts import node_grid
 from gpuwaste.ledger.now.now_document import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
-from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.reports.job_types import Advice
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -124,11 +124,12 @@ class NowReads(Part):
 
     def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
         def visible(run: HeldRun) -> bool:
-            return (run.cluster, run.account) in scope.accounts or (bool(scope.user) and run.user == scope.user)
+            job = run.job
+            return (job.cluster, job.account) in scope.accounts or (bool(scope.user) and job.user == scope.user)
 
         def advice_of(runs: Sequence[HeldRun]) -> Mapping[int, list[Advice]]:
-            places = [run.place for run in runs]
-            return dict(zip(places, self._said.advice_of(scope, runs), strict=True))
+            said = self._said.advice_of(scope, [run.job for run in runs])
+            return dict(zip((run.place for run in runs), said, strict=True))
 
         return now_document(known, limit, None if scope.everything else visible, advice_of)
 

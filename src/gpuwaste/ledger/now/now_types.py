@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field, to_builtins
 
 from gpuwaste.core.fields import Document, MaybeUtc, Recorded, Seconds, Table, Utc
-from gpuwaste.ledger.reports.report_types import Advice
+from gpuwaste.ledger.reports.job_types import Advice
 
 
 class NowTotals(Struct, kw_only=True, frozen=True):
@@ -60,11 +60,16 @@ class IdleJob(Struct, kw_only=True, frozen=True):
     advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")]
 
 
-class SilentNode(Struct, kw_only=True, frozen=True):
-    """A node on which jobs hold GPUs, and whose agent reports nothing."""
+class NodeWithState(Struct, kw_only=True, frozen=True):
+    """What a row about a node begins with."""
 
     node: str
     state: Annotated[str, Meta(description="As Slurm prints it; empty: not known.")]
+
+
+class SilentNode(NodeWithState, kw_only=True, frozen=True):
+    """A node on which jobs hold GPUs, and whose agent reports nothing."""
+
     since: Annotated[int, Meta(description="The last report, or the start of its first job, UTC seconds.")]
     gpus: Annotated[int, Meta(description="GPUs that jobs hold there.")]
     jobs: Annotated[int, Meta(description="Jobs that hold GPUs there.")]
@@ -80,11 +85,9 @@ class QueueRow(Struct, kw_only=True, frozen=True):
     longest_wait_s: Seconds
 
 
-class NodeRow(Struct, kw_only=True, frozen=True):
+class NodeRow(NodeWithState, kw_only=True, frozen=True):
     """The GPUs of one node that jobs hold; the lists have one item for each, ordered by job."""
 
-    node: str
-    state: Annotated[str, Meta(description="As Slurm prints it; empty: not known.")]
     gpus: Annotated[int | None, Meta(description="GPUs that Slurm schedules there; null: not known.")]
     reported: MaybeUtc
     levels: Annotated[

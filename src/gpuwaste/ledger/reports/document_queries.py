@@ -24,10 +24,11 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.job_document import neighbours_of, picked_job_document
+from gpuwaste.ledger.reports.job_types import JobDocument
 from gpuwaste.ledger.reports.report_builder import top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
-from gpuwaste.ledger.reports.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
+from gpuwaste.ledger.reports.report_types import GpuTime, ReportDocument, TopDocument
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database

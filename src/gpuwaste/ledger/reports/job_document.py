@@ -11,8 +11,7 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import pick_named
 from gpuwaste.ledger.judged_run import RunSums, findings_json, judged_last
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
-from gpuwaste.ledger.reports.report_builder import is_recorded, notes_of, thresholds_of
-from gpuwaste.ledger.reports.report_types import (
+from gpuwaste.ledger.reports.job_types import (
     DeviceHours,
     DeviceRow,
     HourCell,
@@ -22,6 +21,7 @@ from gpuwaste.ledger.reports.report_types import (
     RunRow,
     RunTime,
 )
+from gpuwaste.ledger.reports.report_builder import is_recorded, notes_of, thresholds_of
 from gpuwaste.ledger.reports.rows import finding_rows, ratio
 from gpuwaste.ledger.run_judging import judge_job
 from gpuwaste.ledger.tally import Tally, seconds

@@ -16,8 +16,9 @@ from gpuwaste.ledger.curves.curve_types import MOST_NODES
 from gpuwaste.ledger.energy.energy_text import energy_words
 from gpuwaste.ledger.fix_words import fix_steps
 from gpuwaste.ledger.level_charts import Span
+from gpuwaste.ledger.reports.job_types import DeviceRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
-from gpuwaste.ledger.reports.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
+from gpuwaste.ledger.reports.report_types import FindingRow
 from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.page_words import cut, duration, gpu_hours, share
 from gpuwaste.slurm.formats.hostlist import expand

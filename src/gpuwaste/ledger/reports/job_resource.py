@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gpuwaste.core.scope import Scope
+from gpuwaste.ledger.reports.job_types import JobDocument
 from gpuwaste.ledger.reports.report_question import JobQuestion
-from gpuwaste.ledger.reports.report_types import JobDocument
 from gpuwaste.show.page_query import node_name
 from gpuwaste.show.resource import FORMS, Follow, Page, PageRequest, Reading, Resource
 

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from gpuwaste.ledger.reports.report_types import JobDocument
+from gpuwaste.ledger.reports.job_types import JobDocument, SaidAgain
 from gpuwaste.show.layout import Look, bullet
-from gpuwaste.show.terminal_cells import UNKNOWN, local_time, percent, uncut
+from gpuwaste.show.terminal_cells import local_time, percent, uncut
 
 SHOWN: Final = (("failure", "FAILURE"), ("timeout", "TIME LIMIT"), ("gpu_underused", "GPUS UNDER-USED"))
 """The probabilities that are shown, with what they are of."""
@@ -21,19 +21,18 @@ _HEADERS: Final = ("AT", "WHEN", *(title for _, title in SHOWN))
 
 
 class PredictedAt(NamedTuple):
-    """One moment of one run: when (UTC s), which, probabilities by target; the limit's are of that moment alone."""
+    """One moment of one run: when (UTC s), which, probabilities by target; `again` is None at its submission."""
 
     at: int
     printed_id: str
     moment: str
     p: Mapping[str, float]
-    limit_p: float | None
-    limit_at: int | None
-    usual: bool
+    again: SaidAgain | None = None
 
     def shown(self, target: str) -> float | None:
         """Return a probability, None where it is not known; before the limit that of reaching it from there on."""
-        return self.limit_p if target == "timeout" and self.limit_p is not None else self.p.get(target)
+        limit_p = None if self.again is None else self.again.limit_p
+        return limit_p if target == "timeout" and limit_p is not None else self.p.get(target)
 
 
 def predicted_times(document: JobDocument) -> list[PredictedAt]:
@@ -45,16 +44,14 @@ def predicted_times(document: JobDocument) -> list[PredictedAt]:
             names.get((one.cluster, one.job_id), str(one.job_id)),
             _MOMENTS.get(one.moment, one.moment),
             one.p,
-            one.limit_p,
-            one.limit_at,
-            one.usual,
+            one,
         )
         for one in document.said_again
     ]
     if not again:
         return []
     first = [
-        PredictedAt(one.at, document.printed_id, "at submission", one.p, None, None, usual=False)
+        PredictedAt(one.at, document.printed_id, "at submission", one.p)
         for one in document.advice
         if one.op == "submit" and one.p is not UNSET
     ]
@@ -84,13 +81,10 @@ def predicted_lines(document: JobDocument, look: Look) -> list[str]:
         *look.table(_HEADERS, rows, frozenset({0, 1})),
     ]
     for one in found:
-        if one.limit_p is not None:
-            lines += bullet(limit_words(one, local_time(one.limit_at, look.zone)))
+        if one.again is not None and one.again.limit_p is not None:
+            at, chance = local_time(one.again.limit_at, look.zone), percent(one.again.limit_p)
+            usual = ", as all of the user's last jobs like it did" if one.again.usual else ""
+            lines += bullet(
+                f"job {one.printed_id} reaches its time limit at {at} with a probability of {chance}{usual}"
+            )
     return lines
-
-
-def limit_words(one: PredictedAt, at: str) -> str:
-    """Say how likely a run is to reach its limit."""
-    usual = ", as all of the user's last jobs like it did" if one.usual else ""
-    chance = UNKNOWN if one.limit_p is None else percent(one.limit_p)
-    return f"job {one.printed_id} reaches its time limit at {at} with a probability of {chance}{usual}"

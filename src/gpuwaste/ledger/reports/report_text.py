@@ -1,10 +1,8 @@
-"""Documents as text for people: 80 columns, bars, and notes that end in the exact line to use."""
+"""Reports as text for people: 80 columns, bars, and notes that end in the exact line to use."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gpuwaste.core.fields import Interval
-from gpuwaste.core.units import format_size
 from gpuwaste.ledger.energy.energy_text import (
     energy_account_lines,
     energy_cells,
@@ -14,24 +12,19 @@ from gpuwaste.ledger.energy.energy_text import (
 )
 from gpuwaste.ledger.fix_words import finding_lines
 from gpuwaste.ledger.reports.report_types import (
-    Advice,
     ClusterRow,
-    DeviceRow,
     FindingCount,
     FindingRow,
     GpuTime,
-    JobDocument,
     JobRow,
     ReportDocument,
-    RunRow,
     TopDocument,
     UserRow,
 )
-from gpuwaste.show.layout import COLUMNS, Look, bullet, facts, said_lines
+from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
 from gpuwaste.show.terminal_cells import (
     UNKNOWN,
     fit,
-    gpu_names,
     local_time,
     percent,
     share,
@@ -56,7 +49,7 @@ _LEAST_NAME: Final = 10
 _TYPE: Final = 8
 _USER: Final = 24
 _PRICED_USER: Final = 16
-_CLUSTER: Final = (32, 24, 16)  # characters of its name beside so many columns of energy and cost
+_CLUSTER: Final = (32, 24, 16)  # characters of its name by the number of columns of energy and cost
 _PER_KIND: Final = 3
 
 
@@ -72,13 +65,13 @@ def report_text(document: ReportDocument, look: Look) -> str:
             ("GPU-time", short(totals.gpu_s)),
         ]
     )
-    lines += _measures(totals, look)
-    lines += _ledger(totals, look)
+    lines += measure_lines(totals, look)
+    lines += class_lines(totals, look)
     lines += energy_lines(document.energy, look)
     lines += _levels(document, look)
     if document.shared.devices:
         lines += look.heading("Shared GPUs (shards, MPS): listed separately, never counted as waste")
-        lines += facts([("GPU-time", short(document.shared.gpu_s)), ("Mean", _pct(document.shared))])
+        lines += facts([("GPU-time", short(document.shared.gpu_s)), ("Mean", mean_cell(document.shared))])
     if document.clusters:
         lines += look.heading("Clusters")
         lines += cluster_table(document.clusters, look)
@@ -90,32 +83,19 @@ def report_text(document: ReportDocument, look: Look) -> str:
     lines += energy_day_lines(document.days, look)
     lines += look.heading("Jobs, largest waste first")
     lines += job_table(document.jobs, look, document.jobs_left_out)
-    lines += _notes(look, document.notes, document.findings, document.finding_counts)
+    lines += note_lines(look, document.notes, document.findings, document.finding_counts)
     return "\n".join(lines) + "\n"
-
-
-def job_text(document: JobDocument, look: Look) -> str:
-    """Render a job document: each run with its devices, then the notes."""
-    lines: list[str] = []
-    for run in document.runs:
-        lines += [*_run(run, look), ""]
-    advice = _advice(document.advice, look)
-    if document.said_again:
-        from gpuwaste.ledger.reports.predicted_times import predicted_lines  # noqa: PLC0415 few reports have it
-
-        advice += predicted_lines(document, look)
-    return "\n".join([*lines[:-1], *advice, *_notes(look, document.notes, document.findings)]) + "\n"
 
 
 def top_text(document: TopDocument, look: Look) -> str:
     """Render who wastes GPUs now."""
     lines = look.title(f"GPUs wasted by running jobs since {local_time(document.since, look.zone)}")
-    lines += _measures(document.totals, look)
+    lines += measure_lines(document.totals, look)
     lines += look.heading("Users")
     lines += user_table(document.users, look)
     lines += look.heading("Running jobs")
     lines += job_table(document.jobs, look, 0, user=True)
-    lines += _notes(look, document.notes)
+    lines += note_lines(look, document.notes)
     return "\n".join(lines) + "\n"
 
 
@@ -129,8 +109,8 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
             state_code(row.state),
             str(row.gpus),
             short(row.gpu_s),
-            _pct(row),
-            *_waste(row),
+            mean_cell(row),
+            *waste_cells(row),
             percent(share(row.unknown_s, row.gpu_s)),
             percent(row.cpu_efficiency),
             percent(row.memory_efficiency),
@@ -188,23 +168,25 @@ def _whose(document: ReportDocument) -> str:
 
 
 def _sums(row: ClusterRow | UserRow) -> tuple[str, ...]:
-    waste = (*_waste(row), percent(share(row.unknown_s, row.gpu_s)))
-    return (str(row.jobs), str(row.running), short(row.gpu_s), _pct(row), *waste)
+    waste = (*waste_cells(row), percent(share(row.unknown_s, row.gpu_s)))
+    return (str(row.jobs), str(row.running), short(row.gpu_s), mean_cell(row), *waste)
 
 
-def _waste(row: GpuTime) -> tuple[str, str]:
+def waste_cells(row: GpuTime) -> tuple[str, str]:
     """Return the waste and its share; unknown where nothing at all was seen."""
     if row.coverage in {None, 0}:
         return UNKNOWN, UNKNOWN
     return short(row.wasted_s), percent(share(row.wasted_s, row.gpu_s))
 
 
-def _pct(row: GpuTime) -> str:
+def mean_cell(row: GpuTime) -> str:
+    """Return the mean utilization; unknown where there is none."""
     mean = row.mean_util_pct
     return UNKNOWN if mean is None else percent(mean / 100)
 
 
-def _measures(totals: GpuTime, look: Look) -> list[str]:
+def measure_lines(totals: GpuTime, look: Look) -> list[str]:
+    """Return an empty line, bars of waste and mean utilization, and what of the waste is exempt."""
     mean, known = totals.mean_util_pct, bool(totals.coverage)
     wasted = share(totals.wasted_s, totals.gpu_s) if known else None
     lines = [
@@ -218,7 +200,7 @@ def _measures(totals: GpuTime, look: Look) -> list[str]:
     return lines
 
 
-def _ledger(totals: GpuTime, look: Look) -> list[str]:
+def class_lines(totals: GpuTime, look: Look) -> list[str]:
     """Return the ledger's view: every allocated second is one class."""
     lines = look.heading("Allocated GPU time by class")
     for name in _CLASSES:
@@ -254,119 +236,7 @@ def _levels(document: ReportDocument, look: Look) -> list[str]:
     return [*lines, *bullet(text)]
 
 
-def _run(run: RunRow, look: Look) -> list[str]:
-    again = f", restart {run.restarts}" if run.restarts else ""
-    lines = look.title(f"Job {uncut(run.printed_id)}{again}: {fit(run.name, 40)}")
-    lines += facts(
-        [
-            ("User", fit(run.user, 24)),
-            ("Account", fit(run.account, 24)),
-            ("State", fit(run.state, 24)),
-            ("Partition", fit(run.partition, 24)),
-            ("Start", local_time(run.start, look.zone)),
-            ("End", local_time(run.end, look.zone)),
-            ("Nodes", uncut(run.nodes)),
-            ("GPUs", f"{run.gpus} {fit(run.gpu_type, 16)}".strip()),
-            ("CPUs", str(run.cpus)),
-        ]
-    )
-    if run.start is None:
-        return [*lines, "", "  The job has not started."]
-    lines += ["", look.measure("CPU", run.cpu_efficiency, f"of {run.cpus} CPUs")]
-    lines.append(look.measure("Memory", run.memory_efficiency, _memory(run)))
-    if run.devices:
-        lines += [*_measures(run.totals, look)[1:], *_ledger(run.totals, look)]
-        lines += energy_lines(run.energy, look)
-    lines += _devices(run, [*run.devices, *run.shared], look)
-    return lines
-
-
-def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
-    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
-    if not advice:
-        return []
-    lines = look.heading("Advice at submission")
-    for row in advice:
-        shadow = f", not shown to the user: would be {row.would_be}" if row.said is False else ""
-        lines.append(f"  {local_time(row.at, look.zone)} {row.op}: {row.action}{shadow}")
-        lines += said_lines(row.lines)
-        lines += _expected(row, look)
-    return lines
-
-
-def _expected(row: Advice, look: Look) -> list[str]:
-    """Return the start and the end that were expected, and the start that came of it."""
-    lines = []
-    for what, found in (("start", row.expected_start), ("end", row.expected_end)):
-        if isinstance(found, Interval):
-            middle, first, last = (local_time(at, look.zone) for at in (found.p50, found.p10, found.p90))
-            lines.append(f"    expected {what} {middle} (80 %: {first} to {last})")
-    if isinstance(row.started, int):
-        lines.append(f"    started {local_time(row.started, look.zone)}")
-    return lines
-
-
-def _memory(run: RunRow) -> str:
-    return f"of {format_size(run.mem_req_b)}" if run.mem_req_b else ""
-
-
-def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]:
-    if not devices:
-        return ["", "  The job held no GPU."]
-    names = gpu_names({d.gpu_uuid for d in devices if d.gpu_uuid})
-    cells = [
-        (
-            names.get(d.gpu_uuid or "", "no agent"),
-            _pct(d),
-            d.level,
-            *_waste(d),
-            percent(share(d.unknown_s, d.gpu_s)),
-            percent(share(d.mem_max_b, d.mem_total_b or 0)),
-            "yes" if d.untouched else "no" if d.coverage else UNKNOWN,
-            uncut(d.node or UNKNOWN) + (f" (share {d.share:g})" if d.share < 1 else ""),
-        )
-        for d in devices
-    ]
-    headers = ("GPU", "MEAN", "LEVEL", "WASTED", "W%", "UNKN", "GMEM", "UNTOUCHED", "NODE")
-    lines = [*look.heading("GPUs"), *look.table(headers, cells, frozenset({0, 2, 8}))]
-    lines += _profiles(names, devices, look)
-    seen = [("accounting", local_time(run.start, look.zone), local_time(run.end, look.zone), "")]
-    seen += [
-        (
-            names[d.gpu_uuid],
-            local_time(d.t0, look.zone),
-            local_time(d.t1, look.zone),
-            f"{d.map_source}, {d.confidence}",
-        )
-        for d in devices
-        if d.gpu_uuid
-    ]
-    lines += look.heading("Allocated from, to: accounting and agents")
-    return [*lines, *look.table(("GPU", "FROM", "TO", "SOURCE"), seen, frozenset({0, 1, 2, 3}))]
-
-
-def _profiles(names: Mapping[str, str], devices: Sequence[DeviceRow], look: Look) -> list[str]:
-    """Return what profiling counters said of the GPUs of which they were read; nothing where there were none."""
-    cells = [
-        (
-            names.get(d.gpu_uuid or "", "no agent"),
-            percent(d.sm_active),
-            percent(d.tensor_active),
-            percent(d.dram_active),
-            UNKNOWN if d.nvlink_b is None else format_size(d.nvlink_b),
-            UNKNOWN if d.pcie_b is None else format_size(d.pcie_b),
-            short(d.profiled_s),
-        )
-        for d in devices
-        if d.profiled_s
-    ]
-    if not cells:
-        return []
-    headers = ("GPU", "SM", "TENSOR", "DRAM", "NVLINK", "PCIE", "READ")
-    return [*look.heading("Profiling: means, and bytes both ways"), *look.table(headers, cells, frozenset({0}))]
-
-
-def _notes(
+def note_lines(
     look: Look,
     notes: Sequence[str],
     findings: Sequence[FindingRow] = (),

@@ -42,7 +42,7 @@ def job_row(line: JobLine) -> JobRow:
     levels = [sum(devices) for devices in zip(*(t.level_devices for t in tasks), strict=True)]
     cause = max((c for t in tasks for c in t.causes), key=lambda c: float(c["wasted_gpu_s"]), default=_NO_CAUSE)
     return JobRow(
-        cluster=first.cluster,
+        cluster=first.key.cluster,
         printed_id=line.printed_id,
         name=first.name,
         user=first.user,
@@ -53,7 +53,7 @@ def job_row(line: JobLine) -> JobRow:
         tasks=len(tasks),
         requeued=line.requeued,
         running=any(t.running for t in tasks),
-        start=min(t.run_start for t in tasks),
+        start=min(t.key.start for t in tasks),
         end=None if None in ends else max(e for e in ends if e is not None),
         gpus=sum(t.gpus for t in tasks),
         gpu_type=first.gpu_type,
@@ -151,14 +151,14 @@ def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] |
     A run that was requeued stays a line of its own: it is another run of the same job. `newest` is when the newest run
     of each job began, where `runs` are not all. Query judged_lines has the same lines.
     """
-    ordered = sorted(runs, key=lambda r: r.run_start)
-    last = {(run.cluster, run.job_id): run.run_start for run in ordered} if newest is None else newest
+    ordered = sorted(runs, key=lambda r: r.key.start)
+    last = {(run.key.cluster, run.key.job_id): run.key.start for run in ordered} if newest is None else newest
     lines = []
     arrays: dict[tuple[str, int], list[JudgedRun]] = {}
     for run in ordered:
-        requeued = last[run.cluster, run.job_id] != run.run_start or run.state == "REQUEUED"
+        requeued = last[run.key.cluster, run.key.job_id] != run.key.start or run.state == "REQUEUED"
         if run.array_job_id is not None and not requeued:
-            arrays.setdefault((run.cluster, run.array_job_id), []).append(run)
+            arrays.setdefault((run.key.cluster, run.array_job_id), []).append(run)
         else:
             lines.append(JobLine([run], run.printed_id, requeued))
     for (_, array_id), tasks in arrays.items():
@@ -171,7 +171,7 @@ def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] |
 def _order(line: JobLine) -> tuple[int, int, str, str]:
     """Return what lines are sorted by: the largest waste first."""
     wasted, held = sum(t.own.wasted_ms for t in line.tasks), sum(t.own.alloc_ms for t in line.tasks)
-    return -wasted, -held, line.tasks[0].cluster, line.printed_id
+    return -wasted, -held, line.tasks[0].key.cluster, line.printed_id
 
 
 def by_user(runs: Iterable[JudgedRun]) -> dict[str, list[JudgedRun]]:

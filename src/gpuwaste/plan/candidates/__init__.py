@@ -26,6 +26,7 @@ class RequestCandidate:
 
     `jobs` above 1 is a cascade: that many jobs, each after the one before. `needs` is what the user must see to before
     it works, "" for nothing: such a candidate is never chosen by itself. `advice` marks one that no option can make.
+    PlanCandidate is the same after it was checked and predicted.
     """
 
     kind: str

@@ -98,7 +98,7 @@ class SchedulerQueue(NamedTuple):
 
 
 class QueuedRequest(NamedTuple):
-    """One request: as a row of Jobs. `place` is its place among those that wait, None for behind all."""
+    """One request: as a row of QueueJobs. `place` is its place among those that wait, None for behind all."""
 
     asks: Sequence[int]
     pools: int
@@ -113,7 +113,7 @@ class QueuedRequest(NamedTuple):
 
 
 def jobs_of(rows: Sequence[QueuedRequest], resources: int, tres: int = 0) -> QueueJobs:
-    """Return requests as Jobs. Raises UsageError for rows of other widths."""
+    """Return requests as columns. Raises UsageError for rows of other widths."""
     for place, row in enumerate(rows):
         if len(row.asks) != resources or len(row.run_s) != len(LEVELS):
             raise UsageError(f"request {place}: needs {resources} amounts and {len(LEVELS)} run times")

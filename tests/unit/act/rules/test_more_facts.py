@@ -53,7 +53,7 @@ def states(store: HubStore, *jobs: int) -> dict[int, GpuState]:
         upsert_jobs(store, [record(job, "alice", start=HOUR, submit=HOUR, end=None, elapsed_s=None, state="RUNNING")])
     with store.reader() as db:
         found = held_runs(db, "gw", LedgerSettings(), NOW)
-    return {run.job_id: gpu_state(run.held, NOW) for run in found}
+    return {run.job.job_id: gpu_state(run.held, NOW) for run in found}
 
 
 def test_a_hang_is_full_use_without_work_up_to_now(store: HubStore) -> None:

@@ -17,7 +17,7 @@ from gpuwaste.core.fields import Document
 from gpuwaste.jobs import map_types
 from gpuwaste.jobs.importers import history_status
 from gpuwaste.ledger.now import now_types
-from gpuwaste.ledger.reports import report_types
+from gpuwaste.ledger.reports import job_types, report_types
 from gpuwaste.net import health_types
 
 _TIMES = re.compile(r"(.*_(s|b|j|w|utc|pct))|start|end|since|generated|submit|at|t0|t1|window")
@@ -26,7 +26,7 @@ ROOMS = (
         card_types,
         health_types,
         history_status,
-        history_status,
+        job_types,
         map_types,
         model_types,
         notice_types,

@@ -13,7 +13,7 @@ from tests.unit.show.documents import one_job, read
 
 from gpuwaste.ledger.exports import jobstats, sacctmgr
 from gpuwaste.ledger.reports.job_document import job_document
-from gpuwaste.ledger.reports.report_types import JobDocument, RunRow
+from gpuwaste.ledger.reports.job_types import JobDocument, RunRow
 
 COVERAGE = SETTINGS.min_coverage
 

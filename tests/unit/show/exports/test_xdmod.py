@@ -10,7 +10,7 @@ from tests.unit.ledger.builders import SETTINGS
 from tests.unit.show.documents import HOSTILE_NAMES, one_job, read
 
 from gpuwaste.ledger.exports import xdmod
-from gpuwaste.ledger.reports.report_types import RunRow
+from gpuwaste.ledger.reports.job_types import RunRow
 
 COVERAGE = SETTINGS.min_coverage
 

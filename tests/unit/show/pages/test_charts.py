@@ -8,7 +8,8 @@ from tests.unit.show.documents import one_job, read
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.level_charts import MAX_DAYS, day_bars, level_bar, stretches, strip
-from gpuwaste.ledger.reports.report_types import DayRow, HourCell
+from gpuwaste.ledger.reports.job_types import HourCell
+from gpuwaste.ledger.reports.report_types import DayRow
 
 LIMITS = read(one_job()).thresholds
 

@@ -8,7 +8,7 @@ from tests.unit.show import documents
 from tests.unit.show.pages.test_view_page import Reading
 
 from gpuwaste.ledger.reports.job_page import job_page
-from gpuwaste.ledger.reports.report_types import JobDocument
+from gpuwaste.ledger.reports.job_types import JobDocument
 from gpuwaste.show.environment import Frame
 
 

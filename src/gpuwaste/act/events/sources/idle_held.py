@@ -33,7 +33,7 @@ class IdleGpus:
     def events(self, seen: SourceSnapshot) -> Sequence[StoredEvent]:
         """Return the events of what began, grew and ended."""
         known = self._open.subjects(seen.now)
-        held = {str(_key(one)): one for one in seen.held.runs}
+        held = {str(one.job.run_key): one for one in seen.held.runs}
         idle = {str(one.run): one for one in _idle(seen)}
         unsure = {subject for subject in known if subject in held and subject not in idle and _unknown(held[subject])}
         self._runs = {subject: one.run.start for subject, one in idle.items()} | {s: known[s] for s in unsure}
@@ -69,13 +69,13 @@ def _idle(seen: SourceSnapshot) -> Iterator[_Idle]:
         gpus = [(gpu, start // 1000) for gpu in held.held if gpu.level == "idle" and (start := gpu.idle_from_ms)]
         since = min((start for _, start in gpus), default=seen.now)
         if seen.now - since >= seen.idle_min_s and gpus:
-            run = _key(held)
+            run = held.job.run_key
             wasted_s = sum(gpu.wasted_ms for gpu, _ in gpus) / 1000
             yield _Idle(run, since, _told(held, run, len(gpus), float(seen.now - since), wasted_s))
 
 
 def _told(held: HeldRun, run: RunKey, gpus: int, idle_s: float, wasted_s: float) -> IdleHeld:
-    return IdleHeld(run.cluster, run.job_id, run.start, held.user, held.account, gpus, idle_s, wasted_s)
+    return IdleHeld(run.cluster, run.job_id, run.start, held.job.user, held.job.account, gpus, idle_s, wasted_s)
 
 
 def _unknown(held: HeldRun) -> bool:
@@ -87,10 +87,6 @@ def _closed(now: int, subject: str, held: HeldRun | None) -> StoredEvent:
     cluster, _, rest = subject.rpartition("/")
     job_id, _, start = rest.partition("@")
     run = RunKey(cluster, int(job_id), int(start))
-    user, account = (held.user, held.account) if held else ("", "")
+    user, account = (held.job.user, held.job.account) if held else ("", "")
     data = IdleHeld(run.cluster, run.job_id, run.start, user, account, 0, 0.0, 0.0)
     return tell(_CLOSED, data, now, run=run, unique=str(now))
-
-
-def _key(held: HeldRun) -> RunKey:
-    return RunKey(held.cluster, held.job_id, held.run_start)
