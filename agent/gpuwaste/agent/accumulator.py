@@ -14,13 +14,13 @@ from gpuwaste.ledger.hour import FULL_PCT, HOUR_MS, AllocationHour
 from gpuwaste.slurm.run_key import RunKey
 
 SUSPENDED: Final = "suspended"
-IDLE_RUN_MS: Final = 60_000  # zeros count as an idle run from here on, all of it
-MAX_XIDS: Final = 64  # different numbers in one row, as the hub takes it
+IDLE_RUN_MS: Final = 60_000  # from this length on a run of zeros counts as idle run, from its start
+MAX_XIDS: Final = 64  # different numbers in one row, the hub's limit
 
 _RATIOS: Final = ("sm_active", "tensor_active", "dram_active")
 
 State = int | str
-"""What a stretch of time was: a percent 0..100, SUSPENDED, or the reason for which it is unknown."""
+"""The state of a stretch of time: a percent 0..100, SUSPENDED, or the reason why it is unknown."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class OpenHour:
 
     @classmethod
     def reopen(cls, row: AllocationHour) -> "OpenHour":
-        """Continue a row that was handed out before; its means weigh as much as the time at full use."""
+        """Continue a row that was handed out before; its means are weighted with the time at full use."""
         full_ms = sum(ms for pct, ms in row.util_ms.items() if pct >= FULL_PCT)
         own = replace(row, util_ms=dict(row.util_ms), unknown_ms=dict(row.unknown_ms), xids=dict(row.xids))
         hour = cls(own, changed=False, sent=True)
@@ -48,7 +48,7 @@ class OpenHour:
         return hour
 
     def add_profile(self, ms: int, profile: GpuProfile) -> None:
-        """Take the profile of `ms` more: what was not read all through is None."""
+        """Add the profile of another `ms`; a value that was not read for the full time is None."""
         row, before = self.row, self.row.profiled_ms or 0
         for name in _RATIOS:
             mean, value = getattr(row, name), getattr(profile, name)
@@ -78,7 +78,7 @@ class Accumulator:
     node: str
     held: GpuAllocation  # as the device map last had it, with the run's start once it was known
     covered_ms: int
-    t0_ms: int = 0  # where its first row begins; 0 where earlier rows may be gone, after a restart
+    t0_ms: int = 0  # begin of its first row; 0 after a restart, when earlier rows may be gone
     closed: bool = False
     cpu_s: float | None = None  # the job's counter when last seen
     seen_ms: int = 0  # when the holding was last in the device map
@@ -88,7 +88,7 @@ class Accumulator:
     zero_ms: int = 0  # length of the run of zeros that ends at covered_ms
 
     def advance(self, end_ms: int, state: State) -> None:
-        """Cover (covered_ms, end_ms] with `state`; an end that is already covered changes nothing."""
+        """Cover (covered_ms, end_ms] with `state`; does nothing if the end is already covered."""
         if end_ms <= self.covered_ms:
             return
         for hour, length_ms in self._pieces(self.covered_ms, end_ms):
@@ -122,7 +122,7 @@ class Accumulator:
         self.zero_pieces.clear()
 
     def _open(self, hour: int, start_ms: int) -> OpenHour:
-        """Return the row of an hour, for a change; a new one begins at `start_ms`."""
+        """Return the row of an hour to change it; a new one begins at `start_ms`."""
         held, found = self.held, self.hours.get(hour)
         if found is None:
             key = held.run_key or RunKey(self.cluster, held.job_id, 0)
@@ -142,7 +142,7 @@ class Accumulator:
             start_ms = cut_ms
 
     def extend_back(self, since_ms: int, reason: str) -> None:
-        """Put unknown time in front, from `since_ms` to t0; nothing happens where the first row has left for good."""
+        """Add unknown time in front, from `since_ms` to t0; does nothing if the first row was handed out as final."""
         if since_ms >= self.t0_ms:
             return
         if not self.hours:
@@ -178,7 +178,7 @@ class Accumulator:
         return last.row.idle_run_ms + pending_ms > last.row.util_ms.get(0, 0)
 
     def add_energy(self, power_w: float, start_ms: int, end_ms: int, idle: Sequence[tuple[int, int]] = ()) -> None:
-        """Add what the GPU drew at `power_w` in a stretch, this holding's share of it; `idle` are its times at 0 %."""
+        """Add this holding's share of the GPU's energy at `power_w` in a stretch; `idle` are its times at 0 %."""
         for hour, length_ms in self._pieces(start_ms, end_ms):
             row = self._open(hour, max(hour * 1000, start_ms)).row
             row.energy_j = (row.energy_j or 0.0) + power_w * length_ms / 1000 * self.held.share
@@ -190,14 +190,14 @@ class Accumulator:
                 row.idle_energy_j = (row.idle_energy_j or 0.0) + power_w * length_ms / 1000 * self.held.share
 
     def add_cpu_energy(self, power_w: float, start_ms: int, end_ms: int) -> None:
-        """Add what the job's CPUs drew in a stretch, this GPU's part of it."""
+        """Add this GPU's part of the energy of the job's CPUs in a stretch."""
         for hour, length_ms in self._pieces(start_ms, end_ms):
             row = self._open(hour, max(hour * 1000, start_ms)).row
             row.cpu_energy_j = (row.cpu_energy_j or 0.0) + power_w * length_ms / 1000
             row.cpu_energy_ms = (row.cpu_energy_ms or 0) + length_ms
 
     def at_full(self, ms: int, power_w: float | None, sm_ratio: float | None) -> None:
-        """Take power and SM ratio of a stretch of `ms` at full use that ends at `covered_ms`."""
+        """Add power and SM ratio of a stretch of `ms` at full use that ends at `covered_ms`."""
         hour = self.current
         if hour is None:
             return
@@ -219,7 +219,7 @@ class Accumulator:
             hour.changed = True
 
     def add_profile(self, ms: int, profile: GpuProfile) -> None:
-        """Take the profile of a stretch of `ms` that ends at `covered_ms`; of a shared GPU it is not the job's own."""
+        """Add the profile of a stretch of `ms` that ends at `covered_ms`; ignored for a shared GPU."""
         hour = self.current
         if hour is not None and self.held.share >= 1 and ms > 0:
             hour.add_profile(ms, profile)
@@ -238,7 +238,7 @@ class Accumulator:
         """Return the rows that are due, under new sequence numbers, and forget those that are final.
 
         A row is due at its first piece, when it becomes final, and every `ship_every_ms`; with one row all changed
-        rows of the holding leave, so that what was handed out always describes one instant.
+        rows of the holding are handed out, so that together they always describe one instant.
         """
         if self.held.run_key is None or not self.hours:
             return []

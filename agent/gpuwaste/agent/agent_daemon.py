@@ -1,4 +1,4 @@
-"""The agent: starts its parts, runs them until SIGTERM, answers its control socket, and keeps what was measured."""
+"""The agent: starts its parts, runs them until SIGTERM, answers its control socket, and stores its measurements."""
 
 import fcntl
 import os
@@ -54,11 +54,11 @@ class AgentCommands(Part):
         self._server = ControlServer(run_dir, {"status": self._status, "release": self._release})
 
     def before_start(self) -> None:
-        """Start to answer."""
+        """Start to answer commands."""
         self._server.start()
 
     def close(self) -> None:
-        """Stop to answer."""
+        """Stop answering commands."""
         self._server.stop()
 
     def _status(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class AgentCommands(Part):
 
 
 class StateLock:
-    """Holds `state_dir`/agent.pid locked from construction to close(); the kernel lets go of it when we die.
+    """Holds `state_dir`/agent.pid locked from construction to close(); the kernel releases it when the process dies.
 
     Raises StoreError naming the process that holds it, or why the directory cannot be used.
     """
@@ -114,7 +114,7 @@ class StateLock:
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def close(self) -> None:
-        """Let go; the file stays, empty."""
+        """Release the lock; the file stays, empty."""
         os.ftruncate(self._fd, 0)
         os.close(self._fd)
 
@@ -129,7 +129,7 @@ def run_agent(config: Config, edges: NodeEdges = NODE, path: Path | None = None)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
+    signal.signal(signal.SIGHUP, lambda *_: None)  # the configuration is about to be read anyway
     clock = SystemClock()
     events = EventLog(clock)
     os.umask(UMASK)
@@ -153,7 +153,7 @@ def run_agent(config: Config, edges: NodeEdges = NODE, path: Path | None = None)
 
 
 def _kinds(config: Config) -> Iterator[type[Part]]:
-    """Yield the parts in the order in which they start and sinks are handed to; the last one ends first."""
+    """Yield the parts in the order in which they start and in which sinks get observations; the last stops first."""
     yield from (NodeStore, LatestSnapshot, Outbox, HourSink, HourShipping, RawSink, NodeMap, HealthSink)
     if config.agent.jobstats_metrics and config.agent.metrics_token_file:
         yield Owners
@@ -161,7 +161,7 @@ def _kinds(config: Config) -> Iterator[type[Part]]:
 
 
 class Agent:
-    """One agent: all its parts, made in the constructor and started by run()."""
+    """One agent: all its parts, created in the constructor and started by run()."""
 
     def __init__(self, config: Config, ports: AgentPorts) -> None:
         """Raise GpuwasteError where a part cannot be made."""
@@ -171,7 +171,7 @@ class Agent:
         self._parts.make(_kinds(config))
 
     def run(self, stop: threading.Event) -> int:
-        """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
+        """Sample until `stop` is set; return 0, or 1 where the sampling thread ended before."""
         site, sampling = self._ports.site, self._parts.get(Sampling)
         _STARTED.log(version=own_version(), node=site.node, cluster=site.cluster)
         self._parts.start()
@@ -184,11 +184,11 @@ class Agent:
         return 0
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:
-        """Return what puts a changed configuration in force, as far as the parts can."""
+        """Return the reloader, which applies a changed configuration as far as the parts can."""
         return Reloader(self._config, read, ("common", "agent"), self._parts.reloads())
 
     def restore(self) -> None:
-        """Go on from what an earlier agent left, for a caller of `step`."""
+        """Continue from the state that an earlier agent left, for a caller of `step`."""
         self._parts.get(HourSink).before_start()
 
     def step(self) -> None:

@@ -55,7 +55,7 @@ class Exporter(MetricsServer):
 
 
 class AgentExporter(ExporterPart):
-    """Serves the agent's figures, and samples to the hub, where `[agent] listen` says."""
+    """Serves the agent's figures, and samples to the hub, at `[agent] listen`."""
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -102,7 +102,7 @@ def _health(parts: Parts) -> Health:
 
 
 def _sample_answers(parts: Parts) -> Answers:
-    """Return what answers the hub for samples; nothing where nobody may ask."""
+    """Return the handlers of the hub's requests for samples; none where nobody may request them."""
     agent, ports, store = parts.get(Config).agent, parts.get(AgentPorts), parts.get(NodeStore)
     if ports.askers is None:
         return {}

@@ -1,10 +1,10 @@
-"""Which GPUs are known to be unusable, and the file that tells the prolog's health gate (docs/how-to/health-gate.md).
+"""Which GPUs are known to be unusable, and the file for the prolog's health gate (docs/how-to/health-gate.md).
 
 RUN_DIR/health: a line `gpuwaste-health 1 WRITTEN`, then for each GPU `UUID MINOR POSITIONS STATE SINCE REASON`. Times
 are UTC seconds. POSITIONS are those of Slurm's list on this node, of a MIG parent those of all its instances, "-" where
-none is known for sure. STATE is ok, lost (NVML says that the GPU is lost or waits for a reset), or xid (an error of the
-configured list was seen). The file is replaced at each tick at which the driver was read; where it was not, the file
-grows old, and an old file holds nothing back.
+none is certain. STATE is ok, lost (NVML reports that the GPU is lost or waits for a reset), or xid (an error of the
+configured list occurred). The file is replaced at each tick at which the driver was read; otherwise the file becomes
+outdated, and an outdated file blocks no job.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ class HealthSink(SinkPart):
         self._positions = positions
         self._xids = xids
         self._identities = Identities()
-        self._forgiven: Mapping[tuple[str, int], int] = {}  # Xids by count that a reset has dealt with
+        self._forgiven: Mapping[tuple[str, int], int] = {}  # Xid counts at the last release
         self.states: tuple[GpuHealth, ...] = ()
 
     @classmethod
@@ -84,11 +84,11 @@ class HealthSink(SinkPart):
         return {("agent.health_xids",): lambda c: self.heed(health_xids(c.agent.health_xids))}
 
     def heed(self, xids: frozenset[int]) -> None:
-        """Take these Xids for critical from the next observation on; for any thread."""
+        """Treat these Xids as critical from the next observation on. Thread-safe."""
         self._xids = xids
 
     def accept(self, seen: Observation) -> None:
-        """Take in one observation. Raises OSError where the file cannot be written: it grows old then."""
+        """Process one observation. Raises OSError where the file cannot be written: it becomes outdated then."""
         reasons = {reading.reason for reading in seen.readings.values()}
         if UnknownReason.RELEASED in reasons:
             self._forgiven = dict(seen.xids)
@@ -123,7 +123,7 @@ class HealthSink(SinkPart):
         return [key[1] for key, count in found if count > self._forgiven.get(key, 0)]
 
     def _places(self, gpus: tuple[GpuIdentity, ...]) -> dict[str, tuple[int, ...]]:
-        """Return the positions by UUID of the whole GPU; doubtful ones belong to nobody."""
+        """Return the positions by UUID of the full GPU; doubtful ones are left out."""
         parents = {gpu.uuid: gpu.parent_uuid or gpu.uuid for gpu in gpus}
         places: dict[str, tuple[int, ...]] = {}
         for position in range(self._positions.size):

@@ -1,4 +1,4 @@
-"""AgentPorts: where the agent meets its node, Slurm and the hub; a recorder or a recording takes places of them."""
+"""AgentPorts: the agent's interfaces to its node, Slurm and the hub; a recorder or a recording can replace them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from gpuwaste.slurm.clients.client import SlurmClient
 
 @dataclass(frozen=True, slots=True)
 class NodeEdges:
-    """How the parts that touch the node are made; a recorder wraps them, and a recording takes their place."""
+    """Factories of the parts that access the node; a recorder wraps them, and a recording replaces them."""
 
     collectors: Callable[[Sequence[str], CollectorSettings], Collectors] = create_collectors
     device_map: Callable[..., DeviceMap] = node_device_map
@@ -28,7 +28,7 @@ NODE: Final = NodeEdges()
 
 @dataclass(frozen=True, slots=True)
 class AgentPorts:
-    """What the parts of an agent are given besides its configuration."""
+    """What the parts of an agent receive in addition to its configuration."""
 
     site: OwnNode
     clock: Clock

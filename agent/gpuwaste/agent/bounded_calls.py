@@ -1,7 +1,7 @@
-"""Calls that may hang or fail: each costs its own values alone, and a failed collector is retried with growing waits.
+"""Calls that may hang or fail: each loses only its own values, and a failed collector is retried with growing waits.
 
-One thread makes all calls. While one of them hangs the next fail at once; what it returns after the limit is dropped,
-and then the thread is asked again.
+One thread makes all calls. While one of them hangs the next fail at once; a result after the limit is dropped, and then
+the thread is used again.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _MAX_WAIT_S: Final = 300.0
 
 
 class CollectorError(GpuwasteError):
-    """One collector could not read; `reason` is the key under which the time becomes unknown."""
+    """A collector could not read; `reason` is the key under which the time is unknown."""
 
     def __init__(self, message: str, reason: UnknownReason = UnknownReason.DRIVER) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class CollectorError(GpuwasteError):
 
 
 class _BoundedCall(Generic[_T]):
-    """One call on the thread, and what became of it."""
+    """One call on the thread, and its result."""
 
     def __init__(self, call: Callable[[], _T]) -> None:
         self._call = call
@@ -50,22 +50,22 @@ class _BoundedCall(Generic[_T]):
         """Make the call."""
         try:
             self._found.append(self._call())
-        except Exception as error:  # noqa: BLE001 raised again by whoever waits for it
+        except Exception as error:  # noqa: BLE001 raised again in the waiting thread
             self._error = error
         self.done.set()
 
     def result(self) -> _T:
-        """Return what the call returned, or raise what it raised; it is done."""
+        """Return what the call returned, or raise what it raised; the call must be done."""
         if self._error is not None:
             raise self._error
         return self._found[0]
 
 
 class BoundedThread:
-    """Makes calls on one thread, each waited for `limit_s` at most. One thread asks it."""
+    """Makes calls on one thread and waits at most `limit_s` for each. For one caller thread."""
 
     def __init__(self, name: str, limit_s: float, *, late: str, hangs: str) -> None:
-        """`late` is the error of a call that takes too long, `hangs` that of one while an earlier one is not over."""
+        """`late` is the error of a call that takes too long, `hangs` that of one while an earlier call still runs."""
         self._name = name
         self._limit_s = limit_s
         self._said_late = late
@@ -82,7 +82,7 @@ class BoundedThread:
         return self._thread is not None
 
     def call(self, call: Callable[[], _T]) -> _T:
-        """Return what `call` returns. Raises CollectorError where that takes too long, or what `call` raises."""
+        """Return the result of `call`. Raises CollectorError where that takes too long, or what `call` raises."""
         if self.late is not None and not self.late.done.is_set():
             raise CollectorError(self._said_hangs)
         self.late = None
@@ -108,7 +108,7 @@ class BoundedThread:
 
 
 class BoundedCollector:
-    """Runs a collector's scan and close on a thread of their own: one that a vendor's library may keep."""
+    """Runs a collector's scan and close on a separate thread, which a vendor's library may block."""
 
     def __init__(self, inner: GpuCollector, limit_s: float = LIMIT_S) -> None:
         self.name = inner.name
@@ -121,24 +121,24 @@ class BoundedCollector:
         )
 
     def scan(self) -> GpuScan:
-        """Read every GPU once. Raises CollectorError where the library does not answer in time, or as the inner one."""
+        """Read every GPU once. Raises CollectorError on a timeout of the library, or as the inner collector does."""
         return self._thread.call(self._inner.scan)
 
     def close(self) -> None:
-        """Close the library; one that hangs stays as it is. Never raises."""
+        """Close the library, unless a call hangs. Never raises."""
         if self._thread.started:
             with contextlib.suppress(CollectorError):
                 self._thread.call(self._inner.close)
 
 
 class Guard(Generic[_T]):
-    """Calls `read` unless it failed a short while ago: after one interval, then two, four, up to five minutes."""
+    """Calls `read`; after a failure it waits one interval, then two, four, up to five minutes."""
 
     def __init__(self, name: str, read: Callable[[], _T], clock: Clock, events: EventLog, interval_s: float) -> None:
         self.name = name
         self.ok = False
         self.duration_s = 0.0
-        self.reason = UnknownReason.NONE  # why there is nothing
+        self.reason = UnknownReason.NONE  # why there is no reading
         self.failed_total = 0  # reads since the start that failed
         self._read = read
         self._clock = clock
@@ -167,7 +167,7 @@ class Guard(Generic[_T]):
         return found
 
     def retry_now(self) -> None:
-        """Forget earlier failures: what was wrong has been seen to."""
+        """Forget earlier failures: the cause was dealt with."""
         self._failures = 0
 
     def _failed(self, reason: UnknownReason, message: str) -> None:
@@ -175,6 +175,6 @@ class Guard(Generic[_T]):
         self._failures += 1
         self.failed_total += 1
         wait_s = backoff_s(self._failures, self._first_wait_s, _MAX_WAIT_S)
-        # A little less than whole intervals, so that the wait does not cost one tick more.
+        # A little less than whole intervals, so that the wait does not skip one more tick.
         self._not_before_us = self._clock.mono_us() + int((wait_s - self._first_wait_s / 2) * 1e6)
         self._events.trouble(_FAILED, self.name, error=message)

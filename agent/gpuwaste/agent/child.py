@@ -1,4 +1,4 @@
-"""Children of the agent that load DuckDB for a moment: how one is started, and how it holds itself back."""
+"""Short-lived child processes of the agent that load DuckDB: how one is started, and how it limits itself."""
 
 import contextlib
 import os
@@ -13,15 +13,15 @@ from gpuwaste.core.files import UMASK
 
 _ADDRESSES_B: Final = 2 << 30
 LAST: Final = 19
-"""Niceness of work that nobody waits for."""
+"""Niceness of background work."""
 WAITED_FOR: Final = 10
-"""Niceness of work that somebody waits for: at 19 it gets too little of a node whose processors are all busy."""
+"""Niceness of work for a waiting request: at 19 it gets too little CPU on a fully loaded node."""
 
 
 def start_child(module: str, arguments: str, stdout: int) -> "subprocess.Popen[bytes]":
     """Start main(ARGUMENTS) of a module of the agent. Raises StoreError.
 
-    It runs in an interpreter with our own path and nothing else of the site's.
+    It runs in an interpreter with this process's path and nothing else of the site's.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from pathlib import Path; "
@@ -34,12 +34,12 @@ def start_child(module: str, arguments: str, stdout: int) -> "subprocess.Popen[b
 
 
 def exit_words(code: int) -> str:
-    """Return how a child ended."""
+    """Return how a child ended, as text."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def hold_back(step_s: int, niceness: int) -> None:
-    """Step back behind the node's jobs, and end by SIGALRM after `step_s`; a unit may forbid it and has limits."""
+    """Set a low priority and a memory limit, where the unit allows that, and end by SIGALRM after `step_s`."""
     os.umask(UMASK)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.alarm(step_s)

@@ -23,7 +23,7 @@ Command = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class ControlServer:
-    """Answers commands by name; silent and noisy clients keep nobody waiting."""
+    """Answers commands by name; slow and misbehaving clients do not block others."""
 
     def __init__(self, run_dir: Path, commands: dict[str, Command]) -> None:
         self._path = socket_of(run_dir)
@@ -44,11 +44,11 @@ class ControlServer:
         self._server = RequestServer("control", listener, self._answer, _LIMITS)
 
     def start(self) -> None:
-        """Start to answer."""
+        """Start to answer commands."""
         self._server.start()
 
     def stop(self) -> None:
-        """Stop to answer and remove the socket."""
+        """Stop answering and remove the socket."""
         self._server.stop()
         self._path.unlink(missing_ok=True)
 
@@ -74,14 +74,14 @@ class ControlServer:
 
 
 def socket_of(run_dir: Path) -> Path:
-    """Return where the agent listens. Raises ConfigError where the path is too long."""
+    """Return the path of the agent's socket. Raises ConfigError where it is too long."""
     path = run_dir / SOCKET_NAME
     require_room("[common] run_dir", path)
     return path
 
 
 def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> str:
-    """Send a command to the agent of this node and return its answer as lines of `key: value`; raises as below."""
+    """Send a command to this node's agent and return its answer as lines `key: value`; raises as agent_answer."""
     answer = agent_answer(config, request, timeout_s)
     return "".join(harmless(f"{key}: {value}") + "\n" for key, value in answer.items())
 
@@ -89,7 +89,7 @@ def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) 
 def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> dict[str, Any]:
     """Send a command to the agent of this node and return its answer.
 
-    Raises NoDataError where no agent listens, UsageError with the agent's words where it refuses.
+    Raises NoDataError where no agent listens, UsageError with the agent's message where it refuses.
     """
     path = socket_of(Path(config.common.run_dir))
     try:
@@ -116,7 +116,7 @@ def release_seconds(request: dict[str, Any]) -> float:
 
 
 def _read_line(peer: socket.socket, most: int, until_s: float) -> bytes:
-    """Read up to a newline; what is too long or too slow comes back cut."""
+    """Read up to a newline; a line that is too long or too slow is returned cut."""
     data = b""
     while b"\n" not in data and len(data) < most:
         left_s = until_s - time.monotonic()

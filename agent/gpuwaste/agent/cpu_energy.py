@@ -1,8 +1,8 @@
-"""Whose the energy of a node's CPU packages is: each job's by its part of the CPU time that the node has.
+"""Divides the energy of a node's CPU packages among jobs by their share of the node's CPU time.
 
-Of what the packages drew in an interval a job gets its CPU time over the time of all online CPUs. What idle CPUs, the
-system and jobs of unknown CPU time drew belongs to nobody. A job's part is divided among the GPUs that it holds here,
-so that the rows of its GPUs add up to it; a job without GPUs has no row.
+Of the energy in an interval a job gets its CPU time over the time of all online CPUs. The energy of idle CPUs, the
+system and jobs with unknown CPU time belongs to no job. A job's part is divided among the GPUs that it holds here, so
+that the rows of its GPUs add up to it; a job without GPUs has no row.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from gpuwaste.agent.readings import GpuAllocation, HostUse, PackageReading
 
 @dataclass(frozen=True, slots=True)
 class CpuPower:
-    """The mean power of CPUs, watts, by job and for each GPU that it holds here, since an instant up to the tick."""
+    """The mean CPU power, watts, by job, per GPU that it holds here, from an instant up to the tick."""
 
     since_ms: int
     watts: Mapping[int, float]
@@ -38,7 +38,7 @@ class CpuEnergy:
         *,
         stepped: bool,
     ) -> CpuPower | None:
-        """Take up a tick; return what jobs drew since the tick before, None where that was not measured."""
+        """Process a tick; return the power of jobs since the tick before, None where it was not measured."""
         last, last_us, before = self._last, self._last_us, self._cpu_s
         self._last, self._last_us = reading, now_us
         self._cpu_s = {job: use.cpu_s for job, use in host.items() if use.cpu_s is not None}
@@ -48,7 +48,7 @@ class CpuEnergy:
         if reading.generation != last.generation or reading.energy_j < last.energy_j:
             return None
         used_s = {job: max(0.0, cpu_s - before[job]) for job, cpu_s in self._cpu_s.items() if job in before}
-        # Counters are not read at one instant: together jobs may seem to have used more than there was.
+        # Counters are not read at the same instant: the sum over jobs may exceed the available time.
         capacity_s = max(reading.cpus * over_us / 1e6, sum(used_s.values()))
         power_w = (reading.energy_j - last.energy_j) / (over_us / 1e6)
         gpus = Counter(holding.job_id for holding in holdings)

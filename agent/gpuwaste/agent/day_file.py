@@ -12,7 +12,7 @@ from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
-# 32 KiB is the smallest block in which DuckDB packs 4-byte columns by bits, and samples have none that are wider.
+# 32 KiB is the smallest block in which DuckDB packs 4-byte columns by bits, and samples have no wider ones.
 _OPTIONS: Final = {"default_block_size": "32768", "memory_limit": "32MB", "wal_autocheckpoint": "1GB"}
 _CSV_B: Final = 1_000_000  # DuckDB would take 32 MB to read a CSV file
 _READ_ROWS: Final = 16_384
@@ -28,7 +28,7 @@ class DayFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        if not path.exists():  # under its name it is whole, whenever we are killed
+        if not path.exists():  # a file of this name is complete even if we are killed
             blank = path.with_name(f"{path.name}.tmp")
             Database.open(blank, "node", _OPTIONS).close()
             blank.replace(path)
@@ -47,7 +47,7 @@ class DayFile:
         self._tick = int(found[0]) if found else 0
 
     def fold(self, ticks: Iterable[Sequence[Sample]]) -> None:
-        """Take in the ticks of a segment, all or none; nothing happens where the file has the first of them already."""
+        """Add the ticks of a segment, all or none; does nothing if the file already has the first of them."""
         ticks = iter(ticks)
         for first in ticks:
             if first and not self._has(first[0]):
@@ -57,12 +57,12 @@ class DayFile:
                 return
 
     def _has(self, sample: Sample) -> bool:
-        """Whether the sample's tick is here: wall clock and steady clock never show the same instant twice."""
+        """Whether the sample's tick is here: a pair of wall clock and monotonic clock never occurs twice."""
         sql = "SELECT 1 FROM tick WHERE t_us = ? AND mono_us = ? LIMIT 1"
         return self._database.execute(sql, [sample.t_utc_us, sample.mono_us]).fetchone() is not None
 
     def _take(self, ticks: Iterable[Sequence[Sample]], stack: contextlib.ExitStack) -> None:
-        """Write rows to CSV and copy that: a tenth of the CPU of VALUES, a hundredth of that of parameters."""
+        """Write rows to CSV and COPY it: a tenth of the CPU time of VALUES, a hundredth of that of parameters."""
         paths = {table: self._path.with_name(f"{table}.csv.tmp") for table in ("tick", "sample")}
         for path in paths.values():
             stack.callback(path.unlink, missing_ok=True)
@@ -94,7 +94,7 @@ class DayFile:
                 yield _sample(row, None if step is None else energy_mj[uuid])
 
     def _stretches(self, t_us: int) -> list[int]:
-        """Return the ends of stretches after an instant that can be sorted in the memory that there is."""
+        """Return the ends of stretches after an instant that can be sorted in the available memory."""
         counts = self._database.execute(
             "SELECT t_us, count(*) FROM tick JOIN sample ON id = tick WHERE t_us > ? GROUP BY ALL ORDER BY ALL", [t_us]
         ).fetchall()
@@ -108,13 +108,13 @@ class DayFile:
 
     @property
     def compacted(self) -> bool:
-        """Whether the file was written anew after its day."""
+        """Whether the file was rewritten after its day."""
         return self._database.execute("SELECT bool_or(compacted) FROM day").fetchone() == (True,)
 
     def compact_into(self, path: Path, *, over: bool) -> None:
-        """Write the day anew, ordered by GPU and time, so that like values stand together; `over`: for good.
+        """Rewrite the day, ordered by GPU and time, so that similar values are adjacent; `over`: the day has ended.
 
-        Afterwards this file has no WAL, so that the other one may take its place.
+        Afterwards this file has no WAL, so that the other one can replace it.
         """
         self._database.execute("CHECKPOINT")
         Database.open(path, "node", _OPTIONS).close()
@@ -130,7 +130,7 @@ class DayFile:
             self._database.execute("DETACH packed")
 
     def close(self) -> None:
-        """Close the file, its WAL moved into it where that is possible."""
+        """Close the file, with its WAL merged into it where possible."""
         with contextlib.suppress(StoreError):
             self._database.execute("CHECKPOINT")
         self._database.close()
@@ -185,12 +185,12 @@ def _csv(row: Sequence[float | None]) -> str:
 
 
 def _fitting(value: int | None) -> int | None:
-    """Return a count as its column can hold it; what no device has is None."""
+    """Return a count that fits its column; an impossible one is None."""
     return value if value is not None and 0 <= value <= _MAX_U32 else None
 
 
 def _rounded(value: float | None, places: int, most: int) -> float | None:
-    """Round as stored; what is above 0 stays above 0, since only a true 0 is idle; what no column can hold is None."""
+    """Round for storage; a value above 0 stays above 0, since only 0 is idle; one that does not fit is None."""
     if value is None or not 0 <= value <= most:
         return None
     least: float = 10.0**-places

@@ -1,8 +1,8 @@
 """DeviceMap: which run of which job holds which GPU now, from local facts, each tick.
 
-Every source of facts is asked about every run; their answers, as sets of UUIDs, are compared with one another and with
-the compute processes that the driver lists. Where they disagree the GPU is in conflict: unattributed, never guessed.
-What local facts lack is put to the questions thread, which never makes this thread wait.
+Every source of facts is queried about every run; their answers, as sets of UUIDs, are compared with one another and
+with the compute processes that the driver lists. Where they disagree the GPU is in conflict: unattributed, never
+guessed. Facts missing locally are requested from the questions thread, which never blocks this thread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,36 +23,36 @@ from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.run_key import RunKey
 
 _TRUST: Final = tuple(MapSource)
-_LATE_US: Final = 3_600_000_000  # for so long the start of a run that is over is of use
-_AHEAD_US: Final = 5_000_000  # a run starts before its prolog, as far as two clocks agree
-_VOUCHED_US: Final = 300_000_000  # another's word for a run without a socket holds so long
-_NO_DRIVER_US: Final = 300_000_000  # from then on a node without any GPU is one whose GPUs are missing
+_LATE_US: Final = 3_600_000_000  # for so long the start of an ended run is still used
+_AHEAD_US: Final = 5_000_000  # a run starts before its prolog, within the difference of two clocks
+_VOUCHED_US: Final = 300_000_000  # validity of an answer about a run without a socket
+_NO_DRIVER_US: Final = 300_000_000  # from then on, GPUs of a node where the driver lists none are missing
 
 
 class Questioner(Protocol):
-    """Who answers what local facts lack. Neither call blocks."""
+    """Answers questions that local facts leave open. Neither call blocks."""
 
     def ask(self, job_id: int, since_us: int) -> None:
-        """Put a question, unless it is being answered already."""
+        """Queue a question, unless it is already being answered."""
         ...
 
     def answers(self) -> list[RunAnswer]:
-        """Return the answers that came since the last call."""
+        """Return the answers since the last call."""
         ...
 
 
 @dataclass(slots=True)
 class _Mapped:
-    """A run with what is known of its GPUs."""
+    """A run with the known facts about its GPUs."""
 
     run: LocalRun
     start: int | None = None
     facts: dict[MapSource, Facts] = field(default_factory=dict)
-    devices: dict[tuple[MapSource, int], DevicePosition | None] = field(default_factory=dict)  # as of the first look
+    devices: dict[tuple[MapSource, int], DevicePosition | None] = field(default_factory=dict)  # at the first lookup
     sets: dict[MapSource, frozenset[str]] = field(default_factory=dict)
-    version: int = -1  # of the identities that the sets were made with
+    version: int = -1  # version of the identities used for the sets
     own: set[str] = field(default_factory=set)  # GPUs on which a process of the run was seen
-    strayed: bool = False  # a process of the run was seen on a GPU that is not its own
+    strayed: bool = False  # a process of the run was seen on a GPU of others
     share: float | None = None
 
     @property
@@ -67,7 +67,7 @@ class _Mapped:
 
 
 class DeviceMap:
-    """The node's map. Used by the sampling thread alone."""
+    """The node's map. For the sampling thread only."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class DeviceMap:
 
     @property
     def sources(self) -> dict[str, str]:
-        """Each source of facts with why it is silent, "" where it works."""
+        """Each source of facts, and why it has no data, "" where it works."""
         health = {source.name.value: source.health for source in self._sources}
         return {**health, "sockets": self._tracker.health, "positions": self._positions.health}
 
@@ -113,7 +113,7 @@ class DeviceMap:
         """Return the map at `now_us`.
 
         `pids` has the compute processes by GPU, None where they could not be read; `host_pids` and `suspended` are the
-        processes of each job, and the jobs that are stopped, as the host collector sees them.
+        processes of each job and the stopped jobs, from the host collector.
         """
         self._first_us = self._first_us or now_us
         self._identities.update(gpus)
@@ -130,7 +130,7 @@ class DeviceMap:
         return JobMap(tuple(holdings), tuple(ends), late, unmapped)
 
     def _map(self, run: LocalRun) -> _Mapped:
-        """Return what all sources say of a run."""
+        """Return the facts of all sources about a run."""
         item = self._mapped.get(run.ident)
         if item is None:
             item = self._mapped[run.ident] = _Mapped(run, start=run.start)
@@ -167,7 +167,7 @@ class DeviceMap:
         return self._identities.known or run.seen_us - (self._first_us or 0) > _NO_DRIVER_US
 
     def _share(self, item: _Mapped) -> float | None:
-        """Return which part of each of its GPUs the run holds, None while that is not known."""
+        """Return which part of each of its GPUs the run holds, None while unknown."""
         if not self._positions.shared:
             return 1.0
         for facts in (item.facts[name] for name in _TRUST if name in item.facts):
@@ -183,7 +183,7 @@ class DeviceMap:
         pids: Mapping[str, frozenset[int] | None],
         host_pids: Mapping[int, frozenset[int]],
     ) -> dict[str, UnknownReason]:
-        """Compare with the driver's processes and between sources; return the GPUs on which somebody is wrong."""
+        """Compare with the driver's processes and between sources; return the GPUs with contradictions."""
         unmapped: dict[str, UnknownReason] = {}
         by_job = {item.run.job_id: item for item in current if item.run.end_us is None}
         owner = {pid: by_job[job] for job, found in host_pids.items() if job in by_job for pid in found}
@@ -229,13 +229,13 @@ class DeviceMap:
         return any(answer is not None and answer.suspended for answer in answers)
 
     def _ask(self, now_us: int, current: Sequence[_Mapped], unmapped: Mapping[str, str]) -> None:
-        """Put to the questions thread what is missing. It drops what it is answering already."""
+        """Queue questions about missing facts. The questions thread drops those that it is already answering."""
         if not self._identities.known and self._positions.loaded and not self._positions.size:
             return  # a node without GPUs
         for item in current:
             run = item.run
             lacking = item.start is None or not item.sets or item.share is None
-            # Slurm runs no epilog for a job that ends while slurmd is down: without a socket ask from time to time.
+            # Slurm runs no epilog for a job that ends while slurmd is down: without a socket, ask at intervals.
             stale = now_us - max(run.vouched_us, run.since_us) > _VOUCHED_US
             doubtful = not run.steps and (not run.certain or stale or bool(item.gpus & unmapped.keys()))
             if lacking or doubtful:
@@ -265,7 +265,7 @@ class DeviceMap:
         return tuple(late)
 
     def _bind(self, ident: tuple[int, int], answer: RunAnswer) -> list[tuple[int, int, RunKey]]:
-        """Return the key of a run that ended before its start was known; none while its share is not known."""
+        """Return the key of a run that ended before its start was known; none while its share is unknown."""
         self._late.pop(ident, None)
         item = self._mapped.get(ident)
         if answer.start is None or (item is not None and item.share is None):
@@ -282,7 +282,7 @@ class DeviceMap:
             self._late[run.ident] = run
 
     def _end_us(self, run: LocalRun, current: Sequence[_Mapped]) -> int:
-        """Return a run's end, not later than the next run's begin on one of its GPUs."""
+        """Return a run's end, not later than the begin of the next run on one of its GPUs."""
         end_us = run.end_us if run.end_us is not None else run.seen_us
         item = self._mapped.get(run.ident)
         gpus = item.gpus if item is not None and item.share == 1.0 else frozenset()
@@ -291,7 +291,7 @@ class DeviceMap:
 
 
 def _fits(run: LocalRun, answer: RunAnswer) -> bool:
-    """Tell whether an answer is about this run, not about another one of the same job or id."""
+    """Return whether an answer is about this run, not about another one of the same job or id."""
     if answer.start is None or answer.start * 1_000_000 > run.since_us + _AHEAD_US:
         return False
     if (answer.start + 1) * 1_000_000 < run.after_us:
@@ -302,7 +302,7 @@ def _fits(run: LocalRun, answer: RunAnswer) -> bool:
 
 
 def _contested(current: Sequence[_Mapped]) -> frozenset[str]:
-    """Return the GPUs that two runs claim of which one holds it whole."""
+    """Return the GPUs that several runs claim, at least one of them without sharing."""
     shares: dict[str, list[float | None]] = {}
     for item in current:
         for uuid in item.gpus:
@@ -311,7 +311,7 @@ def _contested(current: Sequence[_Mapped]) -> frozenset[str]:
 
 
 def node_sources(node: str, prolog: PrologSource) -> tuple[FactSource, ...]:
-    """Return this host's local sources of facts. What a job's user can write (environ, comm, cmdline) is none."""
+    """Return this host's local sources of facts. Data that the user can write (environ, comm, cmdline) is not used."""
     return (prolog, CgroupSource(node, CGROUP_ROOT))
 
 

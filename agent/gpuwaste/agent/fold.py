@@ -1,8 +1,8 @@
-"""The child that folds finished segments into the files of their days: it alone loads DuckDB, for a moment.
+"""The child process that folds finished segments into day files: only children load DuckDB, for a short time.
 
-One at a time works on a folder (fold.lock). A segment's ticks and what they refer to go into the day's file in one
-transaction; a segment that is there already is only removed. So a child may be killed at any instant: the next one
-goes on. It ends by itself where one step takes too long.
+One at a time works on a folder (fold.lock). A segment's ticks and the rows that they refer to go into the day's file in
+one transaction; a segment that is already there is only removed. So a child can be killed at any instant: the next one
+continues. It ends when one step takes too long.
 """
 
 import contextlib
@@ -48,9 +48,9 @@ _SET_ASIDE: Final = log_event.error(
     "A new file is started. Delete the damaged one when you do not need it.",
 )
 LOCK_NAME: Final = "fold.lock"
-_STEP_S: Final = 300  # to wait for another child, to fold a segment, to write a day anew
+_STEP_S: Final = 300  # to wait for another child, to fold a segment, to rewrite a day
 _DAY: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\.duckdb")
-# DuckDB's words where the file itself is sound and the machine is not.
+# DuckDB's messages where the machine is at fault, not the file.
 _NOT_THE_FILE: Final = re.compile(
     r"set lock|permission denied|no space|read-only file system|too many open|quota|file too large", re.IGNORECASE
 )
@@ -59,8 +59,8 @@ _NOT_THE_FILE: Final = re.compile(
 def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False, since_us: int | None = None) -> int:
     """Fold the segments numbered below `below`; return the exit code, 1 where something was left for the next child.
 
-    With `today` the last day before it is written anew, and with `pack_today` today's file as well. With `since_us` the
-    samples after it go to standard output, a line a tick, oldest first, those included that could not be folded.
+    With `today` the last day before it is rewritten, and with `pack_today` today's file as well. With `since_us` the
+    samples after it go to standard output, a line per tick, oldest first, including those that could not be folded.
     """
     hold_back(_STEP_S, LAST)
     set_up_logging()
@@ -83,7 +83,7 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait for a child of an agent that was killed, and clear away what a killed child left."""
+    """Wait for a child of an agent that was killed, and remove the leftovers of a killed child."""
     lock = open_lock(folder / LOCK_NAME)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -95,7 +95,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _fold(folder: Path, names: list[Name]) -> list[Name]:
-    """Fold the segments in order and return those that have to wait: the machine is in trouble."""
+    """Fold the segments in order and return those that must wait because of a problem of the machine."""
     for place, name in enumerate(names):
         signal.alarm(_STEP_S)
         try:
@@ -108,7 +108,7 @@ def _fold(folder: Path, names: list[Name]) -> list[Name]:
 
 
 def _fold_one(day: DayFile, name: Name) -> None:
-    """Fold a segment and remove it; one that is no segment of ours is set aside. Raises StoreError, OSError."""
+    """Fold a segment and remove it; a file that is not a valid segment is renamed. Raises StoreError, OSError."""
     try:
         day.fold(read_ticks(name.path))
     except FileNotFoundError:  # the agent dropped it: the disk was full
@@ -122,7 +122,7 @@ def _fold_one(day: DayFile, name: Name) -> None:
 
 
 def _print_since(folder: Path, since_us: int, left: list[Name]) -> None:
-    """Write the samples after an instant to standard output; a day that cannot be read is left out."""
+    """Write the samples after an instant to standard output; an unreadable day is left out."""
     out, last_us = sys.stdout.buffer, since_us
     for path in (path for path in days(folder) if path.stem >= day_of(since_us)):
         signal.alarm(_STEP_S)
@@ -144,7 +144,7 @@ def _ticks(samples: Iterator[Sample]) -> Iterator[list[Sample]]:
 
 
 def _compact(path: Path, *, over: bool) -> None:
-    """Write a day anew, no more once it is over; a failure leaves it as it is."""
+    """Rewrite a day, but only once after it has ended; a failure leaves it unchanged."""
     signal.alarm(_STEP_S)
     packed = path.with_name(f"{path.name}.tmp")
     try:
@@ -168,7 +168,7 @@ def _open_or_set_aside(path: Path) -> DayFile:
 
 
 def _set_aside(path: Path, error: Exception) -> None:
-    """Put a file that cannot be used under another name, with its WAL. Raises OSError."""
+    """Rename an unusable file, with its WAL. Raises OSError."""
     aside = next(name for n in range(1000) if not (name := path.with_name(f"{path.name}.corrupt{n or ''}")).exists())
     with contextlib.suppress(OSError):
         path.with_name(f"{path.name}.wal").replace(aside.with_name(f"{aside.name}.wal"))

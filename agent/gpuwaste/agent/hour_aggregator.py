@@ -1,9 +1,9 @@
 """HourAggregator: samples in, AllocationHours out.
 
-Time of a holding is unknown, by reason, wherever it was not measured:
+Time of a holding that was not measured is unknown, by reason:
 
-- "gap": no sample for more than 2.5 intervals, before the first sample, or while the agent was not there;
-- "clock_step": wall clock and steady clock disagree by more than 2 s over the interval;
+- "gap": no sample for more than 2.5 intervals, before the first sample, or while the agent did not run;
+- "clock_step": wall clock and monotonic clock disagree by more than 2 s over the interval;
 - a sample's own reason, a conflict's reason, "not_in_nvml" for a GPU that only Slurm has.
 
 Called from the sampling thread only. `cpu_s` and `host_mem_max_b` are the job's on this node, the same in the row of
@@ -27,7 +27,7 @@ GAP_INTERVALS: Final = 2.5
 _BACK_MS: Final = 7 * 86_400_000  # no row is made for time before this, whatever a file's date is
 _PENDING_MS: Final = 86_400_000  # for so long an ended run waits for its start
 _REPLAY_MS: Final = 120_000  # twice the shortest idle run, which may be open at a restart
-_SLACK_US: Final = 5_000_000  # a run's local start may be that much later than the holding was first seen
+_SLACK_US: Final = 5_000_000  # a run's local start may be this much later than the first sight of the holding
 
 
 class HourAggregator:
@@ -43,7 +43,7 @@ class HourAggregator:
         self._ship_ms = int(ship_every_s * 1000)
         self._open: dict[tuple[int, str], Accumulator] = {}
         self._ending: list[Accumulator] = []  # closed, not handed out yet
-        self._closed: dict[tuple[int, str], Accumulator] = {}  # handed out as final; may be taken up again
+        self._closed: dict[tuple[int, str], Accumulator] = {}  # handed out as final; may be continued
 
     def observe(self, tick: MeterTick) -> None:
         """Take in one tick.
@@ -71,7 +71,7 @@ class HourAggregator:
         self._meter.end(tick)
 
     def due(self, now_us: int) -> list[AllocationHour]:
-        """Return the rows that have to leave now; what is returned counts as handed out. Put them all at once."""
+        """Return the rows that are due now; they then count as handed out. Put them into the outbox all at once."""
         now_ms = now_us // 1000
         rows = [row for item in self._open.values() for row in item.take(now_ms, self._ship_ms)]
         waiting = []
@@ -86,7 +86,7 @@ class HourAggregator:
         return rows
 
     def flush(self, now_us: int) -> list[AllocationHour]:
-        """Return every changed row whose run is known, as at an orderly stop of the agent."""
+        """Return every changed row whose run is known, for an orderly stop of the agent."""
         for item in self._open.values():
             item.handed_ms = 0
         return self.due(now_us)
@@ -135,7 +135,7 @@ class HourAggregator:
             self._close(item, until_us // 1000)
 
     def _close(self, item: Accumulator, end_ms: int) -> None:
-        """End a holding; what nothing covered up to its end is a gap."""
+        """End a holding; time not covered up to its end is a gap."""
         item.advance(end_ms, UnknownReason.GAP)
         item.closed = True
         self._open.pop((item.held.job_id, item.held.gpu_uuid), None)
@@ -143,7 +143,7 @@ class HourAggregator:
             self._ending.append(item)
 
     def _close_dormant(self, now_ms: int) -> None:
-        """Close at its last covered instant what has been out of the device map for a while."""
+        """Close holdings missing from the device map for a while, at their last covered instant."""
         for item in [item for item in self._open.values() if item.seen_ms != now_ms]:
             item.seen_ms = item.seen_ms or now_ms  # after a restart the wait begins at the first tick
             if not 0 <= now_ms - item.seen_ms < self._dormant_ms:
@@ -155,10 +155,10 @@ class HourAggregator:
                 item.held = replace(item.held, run_key=key)
 
     def restore(self, rows: Iterable[AllocationHour], samples: Iterable[Sample]) -> None:
-        """Continue after a restart: rows that the outbox still has open, and raw samples in order of time.
+        """Continue after a restart with the outbox's open rows, and raw samples in order of time.
 
         Samples must reach back to `replay_from_us(rows)`. The time from the last sample to the first tick is a gap; a
-        holding that is gone by then is closed at its last sample.
+        holding that has ended by then is closed at its last sample.
         """
         for item in sorted(_from_rows(rows), key=lambda item: item.covered_ms):
             earlier = self._open.get((item.held.job_id, item.held.gpu_uuid))
@@ -208,7 +208,7 @@ class HourAggregator:
 
 
 def replay_from_us(rows: Iterable[AllocationHour], now_us: int) -> int:
-    """Return from when on restore needs raw samples: before the end of the oldest open row, two hours at least."""
+    """Return from when restore needs raw samples: before the end of the oldest open row, at least two hours."""
     oldest_ms = min((row.t1_ms for row in rows if not row.final), default=now_us // 1000)
     return min(oldest_ms * 1000 - _REPLAY_MS * 1000, now_us - 2 * HOUR_MS * 1000)
 

@@ -1,7 +1,7 @@
-"""The child that reads the samples of one run for the hub: it writes them to standard output, packed, and ends.
+"""The child process that reads the samples of one run for the hub, writes them to standard output, packed, and ends.
 
-It changes nothing. Days are opened for reading alone, under the lock of the children that fold, and the open segment is
-read as far as it goes. SIGALRM ends it where the disk or another child takes too long.
+It changes nothing. Days are opened read-only, under the lock of the children that fold, and the open segment is read up
+to its current end. SIGALRM ends it where the disk or another child takes too long.
 """
 
 import contextlib
@@ -37,16 +37,16 @@ _NOT_READ: Final = log_event.warning(
     "That day is missing in the curves. Reports do not need it. Disk, permissions?",
 )
 DEADLINE_S: Final = 15
-_MOST_VALUES: Final = 16 * MOST_POINTS  # of a quantity, over all GPUs: fewer instants where there are many
+_MOST_VALUES: Final = 16 * MOST_POINTS  # per quantity, over all GPUs: fewer instants for many GPUs
 _FEWEST_SLOTS: Final = 60
 _OPTIONS: Final = {"access_mode": "READ_ONLY", "memory_limit": "32MB"}
 _DIGITS: Final = {"util_pct": 2, "sm_pct": 2, "mem_used_b": 0, "power_w": 1}
 Cell = tuple[int, float, float, float]
-"""How many values, their sum, the least and the greatest."""
+"""The number of values, their sum, the least and the greatest."""
 
 
 def main(folder: Path, node: str, asked: tuple[int, int, int, int, int], kept_days: int, gap_us: int) -> int:
-    """Write what the node has of the run in the window `asked`; return the exit code."""
+    """Write the node's samples of the run in the window `asked`; return the exit code."""
     hold_back(DEADLINE_S, WAITED_FOR)
     set_up_logging()
     try:
@@ -62,7 +62,7 @@ def main(folder: Path, node: str, asked: tuple[int, int, int, int, int], kept_da
 
 @contextlib.contextmanager
 def _reading(folder: Path) -> Iterator[None]:
-    """Keep children from folding meanwhile, so that each sample is in one place."""
+    """Keep children from folding meanwhile, so that each sample is in exactly one place."""
     lock = open_lock(folder / LOCK_NAME)
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -73,14 +73,14 @@ def _reading(folder: Path) -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the first look finds: how much there is to draw."""
+    """The result of the first pass: how many samples there are."""
 
     ticks: int = 0
     gpus: set[str] = field(default_factory=set)
 
 
 class JobSlots:
-    """Adds up by slots of `width_us` after `since_us`; of 1 microsecond each sample is a slot of its own."""
+    """Adds up by slots of `width_us` after `since_us`; with 1 microsecond each sample has a separate slot."""
 
     def __init__(self, since_us: int, width_us: int) -> None:
         self._since_us = since_us
@@ -110,10 +110,10 @@ class JobSlots:
         self._add((row["uuid"], row["instance"]), row["slot"], cells, (row["mem_total_b"], row["power_limit_mw"]))
 
     def columns(self, gap_us: int) -> tuple[list[int], list[GpuCurves]]:
-        """Return the instants, UTC milliseconds, and the GPUs' series; None stands where nothing is known.
+        """Return the instants, UTC milliseconds, and the GPUs' series; unknown values are None.
 
-        Samples that are further apart than `gap_us` get a None between them; slots of more than a sample are all there
-        from the first to the last.
+        Samples that are further apart than `gap_us` get a None between them; wider slots are complete from the first to
+        the last.
         """
         used = sorted({slot for slots in self._cells.values() for slot in slots})
         instants = self._instants(used, gap_us)
@@ -161,7 +161,7 @@ class JobSlots:
 
 
 class _SampleReader:
-    """Looks twice: how much there is, then what it adds up to, so that no more is held than travels."""
+    """Reads in two passes: the number of samples, then their sums, so that it holds no more than it sends."""
 
     def __init__(self, folder: Path, window: RunWindow) -> None:
         first, last = day_of(window.since_us), day_of(window.until_us)
@@ -173,11 +173,11 @@ class _SampleReader:
         self._oldest = min([path.stem for path in every[0]] + [name.day for name in every[1]], default=None)
 
     def answer(self, node: str, kept_days: int, gap_us: int) -> NodeSamples:
-        """Return what the node has."""
+        """Return the node's samples."""
         seen, window = self._look(), self._window
         points = min(window.points, _MOST_VALUES // max(1, min(len(seen.gpus), MOST_GPUS)))
         whole = seen.ticks <= points
-        # Half as many slots as samples would be too many of: a slot then has two samples at least, and no false gap.
+        # Half of the allowed points as slots: a slot then has at least two samples, and there is no false gap.
         slots = max(_FEWEST_SLOTS, points // 2)
         width_us = 1 if whole else max(1, -(-(window.until_us - window.since_us) // slots))
         summed = JobSlots(window.since_us, width_us)
@@ -224,7 +224,7 @@ class _SampleReader:
             summed.add_row(row)
 
     def _each_day(self, do: Callable[[Database], None]) -> None:
-        """Do something with each day's file; one that cannot be read, or that was dropped meanwhile, is left out."""
+        """Call `do` with each day's file; a file that cannot be read or was dropped meanwhile is left out."""
         for path in self._days:
             try:
                 with contextlib.closing(Database.open(path, "node", _OPTIONS)) as day:
@@ -233,7 +233,7 @@ class _SampleReader:
                 self._skip(path, error)
 
     def _unfolded(self) -> Iterator[Sample]:
-        """Yield the run's samples in segments, of the open one as much as there is."""
+        """Yield the run's samples in segments, including the open one up to its current end."""
         for path in self._segments:
             try:
                 for tick in read_ticks(path):
@@ -252,7 +252,7 @@ def _midnight(day: str) -> int:
 
 
 def _is_of(sample: Sample, window: RunWindow) -> bool:
-    """Tell whether a sample is the run's; its first ones have no start yet."""
+    """Return whether a sample belongs to the run; its first ones have no start yet."""
     return (
         sample.job_id == window.job_id
         and window.since_us < sample.t_utc_us <= window.until_us

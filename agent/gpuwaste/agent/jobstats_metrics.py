@@ -1,8 +1,8 @@
-"""The names and labels of jobstats' GPU exporter, so that a site's boards for it keep working; off by default.
+"""The names and labels of jobstats' GPU exporter, so that a site's dashboards for it keep working; off by default.
 
-Every value of a GPU carries the job and its owner as labels, as those boards and `jobstats` expect. The owner's uid is
-left empty unless it may be told. What the agent does not read is not served (docs/how-to/monitoring.md lists it). A GPU
-that several jobs share, or whose job is in doubt, has no job here.
+Every value of a GPU has the job and its owner as labels, as those dashboards and `jobstats` expect. The owner's uid is
+empty unless its export is enabled. Values that the agent does not read are not served (docs/how-to/monitoring.md lists
+them). A GPU that several jobs share, or whose job is in conflict, has no job here.
 """
 
 import os
@@ -25,10 +25,10 @@ _MAX_OWNERS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU with its sample and who holds it; empty texts are "nobody" or "not told"."""
+    """One GPU with its sample and its job; empty texts are "no job" or "not exported"."""
 
     identity: GpuIdentity
-    minor: int | None  # of /dev/nvidiaN: of an instance's GPU, as that exporter has it
+    minor: int | None  # of /dev/nvidiaN: for an instance that of its GPU, as in that exporter
     sample: Sample
     job_id: str
     userid: str
@@ -58,13 +58,13 @@ NUM_DEVICES: Final = ("nvidia_gpu_num_devices", "GPUs of the node.")
 
 
 class Owners(SinkPart):
-    """A sink that remembers whose a job is: the user of its processes, root only where there is no other."""
+    """A sink that remembers the owner of each job: the user of its processes, root only if there is no other."""
 
     name = "owners"
 
     def __init__(self, owner_of: Callable[[int], int | None] | None = None) -> None:
         self._owner_of = owner_of or _owner
-        self._known: dict[int, int] = {}  # replaced whole: the exporter's threads read it
+        self._known: dict[int, int] = {}  # replaced, never changed: the exporter's threads read it
 
     @classmethod
     def part_of(cls, _parts: Parts) -> Self:
@@ -72,7 +72,7 @@ class Owners(SinkPart):
         return cls()
 
     def accept(self, seen: Observation) -> None:
-        """Look at the processes of each job of this observation whose owner is not known."""
+        """Check the processes of each job of this observation whose owner is unknown."""
         known = {job: uid for job, uid in self._known.items() if job in seen.host}
         for job, use in list(seen.host.items())[:_MAX_OWNERS]:
             if not known.get(job):
@@ -82,12 +82,12 @@ class Owners(SinkPart):
         self._known = known
 
     def uid_of(self, job_id: int) -> int | None:
-        """Return the owner's uid, None where it is not known."""
+        """Return the owner's uid, None if unknown."""
         return self._known.get(job_id)
 
 
 class JobstatsCollector(Collector):
-    """Renders the table above from the last observation; `uid_of` None: uids are not told."""
+    """Renders the table above from the last observation; `uid_of` None: uids are not exported."""
 
     def __init__(self, view: Callable[[], SnapshotView], uid_of: Callable[[int], int | None] | None = None) -> None:
         self._view = view
@@ -130,6 +130,6 @@ class JobstatsCollector(Collector):
 
 def _owner(pid: int) -> int | None:
     try:
-        return os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 once for each job's process
+        return os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 once per process of a job
     except OSError:
         return None

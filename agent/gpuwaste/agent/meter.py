@@ -1,4 +1,4 @@
-"""One tick's measurements, put into the accumulators of the holdings that they belong to.
+"""One tick's measurements, added to the accumulators of their holdings.
 
 A sample covers (previous sample of its GPU, t]. Where the reading has the driver's own samples, the mean is taken over
 those inside the holding, so that t0 and t1 cut exactly; where it has none, the cut part of an interval is known only if
@@ -27,7 +27,7 @@ class MeterTick:
 
 
 class Meter:
-    """Remembers the previous sample of each GPU and covers accumulators with what happened since."""
+    """Remembers the previous sample of each GPU and covers accumulators with the use since then."""
 
     def __init__(self, gap_us: int) -> None:
         self._gap_us = gap_us
@@ -99,7 +99,7 @@ class Meter:
             item.add_energy(drawn.power_w, since_ms, end_ms, idle)
 
     def unmeasured(self, last_us: int | None, now_us: int) -> UnknownReason | None:
-        """Return why the time from a GPU's previous sample to the tick is unknown; None where it is measured."""
+        """Return why the time from a GPU's previous sample to the tick is unknown; None if it is measured."""
         if self._stepped:
             return UnknownReason.CLOCK_STEP
         return UnknownReason.GAP if last_us is None or now_us - last_us > self._gap_us else None
@@ -129,12 +129,12 @@ class Meter:
         return idle
 
     def _drawn(self, sample: Sample, tick: MeterTick, *, measured: bool) -> "MeanPower | None":
-        """Return what the GPU drew up to the tick: by its energy counter, else by the power read at the tick.
+        """Return the mean power of the GPU up to the tick: from its energy counter, else the power read at the tick.
 
-        A counter that went back was reset with the driver, one that leaps beyond any GPU is wrong, and one that stands
-        still is stuck, since a GPU that has power draws some: the step with which it moves again may be of more than
-        one interval. A power stands for the sample's own interval only, as its utilization does: of a gap nothing is
-        known without a counter. A GPU that works at 0 W has no power reading, whatever its driver answers.
+        A counter that decreased was reset with the driver, one that grows faster than any GPU can draw is wrong, and
+        one that does not move is stuck, since a GPU with power always draws some: its next step may cover more than
+        one interval. A power reading counts for the sample's own interval only, like its utilization: without a
+        counter a gap is unknown. A reading of 0 W of a working GPU is no power reading.
         """
         before = self._energy.get(sample.gpu_uuid)
         if before is not None and sample.energy_mj is not None and sample.gpu_uuid not in self._still:
@@ -147,7 +147,7 @@ class Meter:
         return MeanPower(0, power_w)
 
     def cover_cpus(self, item: Accumulator, begin_ms: int, tick: MeterTick) -> None:
-        """Add what the job's CPUs drew from `begin_ms` on, the part of this GPU."""
+        """Add this GPU's part of the energy of the job's CPUs from `begin_ms` on."""
         drawn = self._cpu_power
         power_w = None if drawn is None else drawn.watts.get(item.held.job_id)
         if drawn is not None and power_w is not None and not item.held.conflict:
@@ -156,7 +156,7 @@ class Meter:
             )
 
     def note_xids(self, item: Accumulator, tick: MeterTick) -> None:
-        """Take the Xid errors of the holding's GPU since the previous tick: also of one that ended since then."""
+        """Add the Xid errors of the holding's GPU since the previous tick, also for a holding that ended since then."""
         news = {
             xid: count - self._xids.get((uuid, xid), 0)
             for (uuid, xid), count in tick.seen.xids.items()
@@ -166,7 +166,7 @@ class Meter:
 
     @staticmethod
     def note(item: Accumulator, tick: MeterTick) -> None:
-        """Take what is true at this instant: memory, processes, the host's side."""
+        """Record the state at this instant: memory, processes, use of the host."""
         hour = item.current
         if hour is None:
             return
@@ -226,7 +226,7 @@ class MeterSpan(NamedTuple):
 
 
 def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: MeterSpan) -> list[Stretch]:
-    """Return what the covered part of a reading was, cut at full hours.
+    """Return the states of the covered part of a reading, cut at full hours.
 
     A driver's sample covers the time since the one before it: one that begins before the holding is left out.
     """
@@ -261,7 +261,7 @@ def _cuts(begin_ms: int, end_ms: int) -> Iterator[int]:
 
 
 def watts(power_mw: int | None) -> float | None:
-    """Milliwatts as watts, None as None."""
+    """Convert milliwatts to watts; None stays None."""
     return None if power_mw is None else power_mw / 1000
 
 

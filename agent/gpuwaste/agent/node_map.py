@@ -1,7 +1,7 @@
-"""NodeMap: which job has which GPU of this node, and the thread that asks hub and slurmctld where local facts lack.
+"""NodeMap: which job has which GPU of this node, and the thread that asks hub and slurmctld for missing facts.
 
-At most one question stands per run. In the normal case the hub knows and slurmctld is asked nothing; where the hub is
-away, the jitter keeps the nodes of one job from asking at once, and the hub is asked again before slurmctld is.
+At most one question per run is open. Normally the hub knows the answer and slurmctld is not asked; while the hub is
+unreachable, the jitter keeps the nodes of one job from asking at once, and the hub is asked again before slurmctld.
 """
 
 import heapq
@@ -32,11 +32,11 @@ _JITTER_INTERVALS: Final = 3  # over which the nodes of one job spread their que
 _MAX_OPEN: Final = 1000
 _BACKOFF_S: Final = (30.0, 900.0)
 _CHORE_S: Final = 30.0
-_AGAIN_S: Final = 60.0  # an answered question may be put again after this
+_AGAIN_S: Final = 60.0  # an answered question may be asked again after this
 
 
 class NodeMap(Part):
-    """The map with what it is made of."""
+    """The map with the parts that it needs."""
 
     def __init__(self, parts: Parts) -> None:
         agent, ports = parts.get(Config).agent, parts.get(AgentPorts)
@@ -63,7 +63,7 @@ class NodeMap(Part):
 
 
 class MapHub(Protocol):
-    """The hub's reads (wire.client.HubClient)."""
+    """The hub's read requests (wire.client.HubClient)."""
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the JSON object at `path`. Raises GpuwasteError."""
@@ -86,7 +86,7 @@ class _Question:
 
 
 class Questions:
-    """`ask` and `answers` never block and are for the sampling thread; the rest runs in a thread of its own."""
+    """`ask` and `answers` never block and are for the sampling thread; the rest runs in a separate thread."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Questions:
         self._lock = threading.Lock()
         self._due: list[_Question] = []
         self._open: set[tuple[int, int]] = set()
-        self._answered: dict[tuple[int, int], int] = {}  # when, steady microseconds
+        self._answered: dict[tuple[int, int], int] = {}  # when, monotonic microseconds
         self._answers: deque[RunAnswer] = deque(maxlen=_MAX_OPEN)
         self._chores_us: int | None = None
         self.worker = Worker("questions", self.step, clock)
@@ -119,7 +119,7 @@ class Questions:
         self.health = ""
 
     def ask(self, job_id: int, since_us: int) -> None:
-        """Put a question about a run, unless one stands, it was answered a moment ago, or too many stand."""
+        """Queue a question about a run, unless it is open already, was answered recently, or too many are open."""
         ident, now_us = (job_id, since_us), self._clock.mono_us()
         with self._lock:
             answered = self._answered.get(ident)
@@ -140,7 +140,7 @@ class Questions:
         return found
 
     def step(self) -> float:
-        """Do what is due, one question at most, and return the seconds until something is due again."""
+        """Process what is due, at most one question, and return the seconds until something is due again."""
         now_us = self._clock.mono_us()
         if self._chores_us is None or now_us >= self._chores_us:
             self._chores_us = now_us + int(_CHORE_S * 1e6)
@@ -209,7 +209,7 @@ class Questions:
     def _of_job(self, job: RunningJob, ident: tuple[int, int]) -> RunAnswer | None:
         held = job.nodes.get(self._node)
         if job.state in WAITING or (held is None and job.nodes):
-            return None  # a requeued job that waits, or another run of it elsewhere
+            return None  # a requeued job that is pending, or another run of it elsewhere
         return RunAnswer(
             *ident,
             MapSource.SLURMCTLD,
@@ -225,7 +225,7 @@ class Questions:
 
 
 def of_map(jobs: Sequence[MapRun], node: str, ident: tuple[int, int]) -> RunAnswer | None:
-    """Return what the hub's map has of a run on this node; None where it has another job, or another node of it."""
+    """Return the entry of the hub's map for a run on this node; None if it has only other jobs or other nodes."""
     for run in jobs:
         held = run.nodes.get(node)
         if run.job_id == ident[0] and held is not None:

@@ -1,7 +1,7 @@
 """The metrics of /metrics: a table that declares each, and the functions that fill them from the last snapshot.
 
 Base units; a value that was never read is absent, not 0. One info series joins a job to a GPU, so that job ids do not
-multiply the other series. No label is a user's name, and none is called `job` or `instance`: those are Prometheus' own.
+multiply the other series. No label is a user's name, and none is called `job` or `instance`, which Prometheus reserves.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ Row = tuple[tuple[str, ...], float]
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the exporter asks the other parts of the agent for, at each scrape."""
+    """The values that the exporter reads from other parts of the agent at each scrape."""
 
     node: str
     version: str
@@ -42,7 +42,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """One metric: its name, what it means, its labels and where its values come from."""
+    """One metric: its name, its meaning, its labels and the source of its values."""
 
     name: str
     kind: Literal["gauge", "counter"]
@@ -286,7 +286,7 @@ METRICS: Final = (
 
 
 class SnapshotCollector(Collector):
-    """Renders the table above; a scrape touches neither driver nor store."""
+    """Renders the table above; a scrape accesses neither driver nor store."""
 
     def __init__(self, health: Health) -> None:
         self._health = health

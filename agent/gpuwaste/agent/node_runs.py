@@ -1,9 +1,9 @@
 """Which runs of jobs are on this node, from local facts: slurmstepd's sockets, and the files of prolog and epilog.
 
-A run begins with its prolog's file, or with its first socket where no prolog leaves one. It ends with its epilog's
-file; or, where that is missing, at the tick at which the last socket of a run is gone that had one for all its life. A
-run that only had numbered steps (salloc without an extern step) may still stand without a socket: it stands while its
-prolog's file says so, else it is uncertain: its time is unknown until a step begins again, or somebody tells its end.
+A run begins with its prolog's file, or with its first socket if no prolog writes one. It ends with its epilog's file;
+or, if that is missing, at the tick at which its last socket is gone, if the run had a socket for all its life. A run
+that only had numbered steps (salloc without an extern step) may continue without a socket: it continues while its
+prolog's file exists, else it is uncertain: its time is unknown until a step begins again, or its end is reported.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from gpuwaste.agent.step_daemons import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STE
 from gpuwaste.core.errors import SlurmError
 
 _ANCHORS: Final = frozenset({BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP})
-_LISTEN_US: Final = 60_000_000  # between two looks at which sockets still have a listener
+_LISTEN_US: Final = 60_000_000  # between two checks which sockets still have a listener
 _BEFORE_US: Final = 2_000_000  # clocks of file times are coarse
-_GIVE_UP_US: Final = 600_000_000  # an uncertain run that nobody vouches for ends where it was last seen
+_GIVE_UP_US: Final = 600_000_000  # an unconfirmed uncertain run then ends where it was last seen
 _TOLD_MAX: Final = 20_000  # ends that are remembered
 
 Steps = dict[int, dict[int, int]]
@@ -49,7 +49,7 @@ class RunTracker:
         self.health = ""
 
     def update(self, now_us: int, pids: Mapping[int, frozenset[int]]) -> list[LocalRun]:
-        """Look again, and return the runs that ended since the last look, with their `end_us`."""
+        """Read the facts again, and return the runs that ended since the last update, with their `end_us`."""
         self._prolog.scan()
         steps = self._steps(now_us)
         ended = [run for run in list(self.runs.values()) if self._has_ended(run, steps.get(run.job_id, {}), now_us)]
@@ -72,12 +72,12 @@ class RunTracker:
         return ended
 
     def vouch(self, run: LocalRun, now_us: int, running: bool, end_us: int | None) -> LocalRun | None:
-        """Take another's word for a run without a socket: it stands, or it ended; then it is returned."""
+        """Apply an answer of hub or slurmctld about a run without a socket: it runs, or it ended and is returned."""
         if run.steps or self.runs.get(run.job_id) is not run:
             return None
         if running:
             run.seen_us = run.vouched_us = now_us
-            run.certain = run.prolog_us is not None  # without its file nothing would tell that it ended since
+            run.certain = run.prolog_us is not None  # without its file its end would go unnoticed
             return None
         return self._end(run, min(now_us, max(run.since_us, end_us if end_us is not None else run.seen_us)))
 
@@ -92,7 +92,7 @@ class RunTracker:
             sockets = scan_steps(self._spool, self._node)
         except SlurmError as error:
             self.health = str(error)
-            sockets = self._sockets  # a directory that cannot be read says nothing about an end
+            sockets = self._sockets  # an unreadable directory is no sign of an end
         else:
             self.health = ""
         if sockets != self._sockets or not 0 <= now_us - self._listened_us < _LISTEN_US:
@@ -105,7 +105,7 @@ class RunTracker:
         return found
 
     def _listening(self, sockets: frozenset[StepSocket]) -> frozenset[StepSocket]:
-        """Leave out the sockets of a slurmstepd that was killed: nobody listens there."""
+        """Leave out sockets without a listener: their slurmstepd was killed."""
         return frozenset(item for item in sockets if listener(self._spool / item.name) is not None)
 
     def _has_ended(self, run: LocalRun, steps: dict[int, int], now_us: int) -> bool:
@@ -123,7 +123,7 @@ class RunTracker:
     def _begin(self, job_id: int, steps: dict[int, int], now_us: int) -> LocalRun | None:
         start, end = self._prolog.starts.get(job_id), self._prolog.ends.get(job_id)
         if start is not None and (start.time_us < self._boot_us or start.time_us <= self._told.get(job_id, 0)):
-            start = None  # of a run that is over
+            start = None  # of a run that has ended
         first_us = min(steps.values(), default=None)
         if start is not None and end is not None and end.time_us >= start.time_us:
             if first_us is None:
@@ -136,12 +136,12 @@ class RunTracker:
         run = LocalRun(job_id, min(start.time_us if start else first_us or now_us, now_us), now_us)
         run.after_us = self._told.get(job_id, 0)
         _read_start(run, start)
-        # At the agent's own start a file without a socket may be a left-over: somebody has to vouch for it.
+        # At the agent's start a file without a socket may be a leftover: it needs confirmation.
         run.certain = bool(steps) or not self._first
         return run
 
     def _missed(self, run: LocalRun, start: JobFile) -> LocalRun:
-        """Return a run that came and went between two ticks; uncertain where it may have been told before."""
+        """Return a run that began and ended between two ticks; uncertain where it may have been reported before."""
         run.after_us = self._told.get(run.job_id, 0)
         _read_start(run, start)
         run.certain = not self._first
@@ -166,7 +166,7 @@ def _read_start(run: LocalRun, start: JobFile | None) -> None:
 
 
 def _begins_again(run: LocalRun, steps: dict[int, int], start: JobFile | None) -> bool:
-    """Tell a requeued job, or an id used again: a newer prolog, or a step that began a second time."""
+    """Return whether a job was requeued or its id reused: a newer prolog, or a step that began a second time."""
     if start is not None and start.time_us > (run.prolog_us or run.since_us) + _BEFORE_US:
         return True
     return any(run.steps.get(step, time_us) != time_us for step, time_us in steps.items())

@@ -1,9 +1,9 @@
 """Raw samples on the node: segments that the agent appends to, and one DuckDB file per UTC day.
 
 A tick is on the disk when append() returns. Every quarter of an hour, at a day's end and before samples are read, a
-child (fold.py) moves what stands in finished segments into the days' files; the agent itself never loads DuckDB. Days
-are dropped whole by age and by size; a full disk costs what is oldest. Nothing here is needed for the hours that
-travel: those have an outbox of their own.
+child (fold.py) moves finished segments into the days' files; the agent itself never loads DuckDB. Full days are dropped
+by age and by size; on a full disk the oldest data is dropped. Nothing here is needed for the hours sent to the hub:
+those have a separate outbox.
 """
 
 import contextlib
@@ -47,9 +47,9 @@ _NOT_DELETED: Final = log_event.warning(
 RAW: Final = "raw"
 _SEGMENT_US: Final = 15 * 60 * 1_000_000
 _SEGMENT_B: Final = 4 << 20
-_PACK_SEGMENTS: Final = 16  # four hours, after which today's file is written anew
+_PACK_SEGMENTS: Final = 16  # four hours, after which today's file is rewritten
 _CHILD_S: Final = 1800.0
-_READS: Final = 3  # children that may die before a read is given up
+_READS: Final = 3  # children that may fail before a read is given up
 _FILE: Final = re.compile(r"(?:\d{8,}-)?(\d{4}-\d{2}-\d{2})\.(?:duckdb|samples)(?:\.corrupt\d*)?")
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -62,7 +62,7 @@ class NodeStore(Part):
         self.retention_days = retention_days
         self._retention_bytes = retention_bytes
         self._segment: Segment | None = None
-        self._began_us = 0  # steady time of the segment's first tick
+        self._began_us = 0  # monotonic time of the segment's first tick
         self._child: subprocess.Popen[bytes] | None = None
         self._child_until_s = 0.0
         try:
@@ -72,7 +72,7 @@ class NodeStore(Part):
             raise StoreError(f"{self._folder}: cannot be used: {error.strerror}: set [agent] state_dir") from error
 
     def keep(self, retention_days: int, retention_bytes: int) -> None:
-        """Keep so much from the next segment or shortage on; for any thread."""
+        """Use these limits from the next segment or shortage on. Thread-safe."""
         self.retention_days, self._retention_bytes = retention_days, retention_bytes
 
     @classmethod
@@ -83,14 +83,14 @@ class NodeStore(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """How much is kept."""
+        """The retention limits."""
         keys = ("agent.retention_days", "agent.retention_bytes")
         return {keys: lambda c: self.keep(c.agent.retention_days, c.agent.retention_bytes)}
 
     def append(self, samples: Sequence[Sample]) -> None:
         """Write the samples of one tick, durably. Raises StoreError, and the next call tries again.
 
-        Where the disk is full, the oldest day before this one is dropped and the write is tried once more.
+        If the disk is full, the oldest day before this one is dropped and the write is tried once more.
         """
         if not samples:
             return
@@ -125,7 +125,7 @@ class NodeStore(Part):
     def samples_since(self, t_us: int) -> Iterator[Sample]:
         """Yield the samples after `t_us` (UTC), oldest first; a day that cannot be read is skipped.
 
-        A child folds what is finished and prints; where it dies, another goes on behind its last tick.
+        A child folds finished segments and prints; if it fails, another continues after its last tick.
         """
         self._end_segment()
         for _ in range(_READS):
@@ -166,7 +166,7 @@ class NodeStore(Part):
         return total
 
     def close(self) -> None:
-        """End the segment. A child that runs is killed: the next agent's child goes on."""
+        """End the segment. A running child is killed: the next agent's child continues."""
         self._end_segment()
         if self._child is not None:
             self._child.kill()
@@ -180,7 +180,7 @@ class NodeStore(Part):
         self._segment = None
 
     def _start_fold(self, today: str) -> None:
-        """Start a child on all finished segments, unless one still works: the next takes what this one leaves."""
+        """Start a child on all finished segments, unless one still runs: the next one processes the rest."""
         if self._child is not None:
             return
         try:
@@ -191,7 +191,7 @@ class NodeStore(Part):
         self._child_until_s = time.monotonic() + _CHILD_S
 
     def _reap(self) -> None:
-        """Take note of a child that has ended, and end one that hangs."""
+        """Collect a child that has ended, and kill one that hangs."""
         child = self._child
         if child is None:
             return
@@ -200,7 +200,7 @@ class NodeStore(Part):
                 child.kill()
             return
         self._child = None
-        if child.returncode not in {0, 1}:  # 1: it has said why
+        if child.returncode not in {0, 1}:  # 1: it has logged why
             _FOLDER_ENDED.log(status=exit_words(child.returncode))
 
     def _run(self, more: str, stdout: int) -> "subprocess.Popen[bytes]":
@@ -215,9 +215,9 @@ class NodeStore(Part):
         return sorted(found, key=lambda path: (_day(path), ".samples" in path.name, path.name))
 
     def _drop_oldest(self, today: str, *, today_too: bool) -> bool:
-        """Drop the oldest file but today's own and the open segment; false where there is none.
+        """Drop the oldest file except today's own and the open segment; return False if there is none.
 
-        `today_too`: today's finished segments may go, which only pile up where no child can fold them.
+        `today_too`: also today's finished segments, which accumulate only if no child can fold them.
         """
         spared = {f"{today}.duckdb", self._segment.path.name if self._segment else ""}
         return any(

@@ -1,4 +1,4 @@
-"""What the agent knew at one instant, and the samples that follow from it."""
+"""The agent's knowledge at one instant, and the samples made from it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample, UnknownRea
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One tick. `samples` has one for each GPU that nobody holds, and one for each holding of the others."""
+    """One tick. `samples` has one for each free GPU, and one for each holding of the others."""
 
     t_utc_us: int
     mono_us: int
@@ -33,7 +33,7 @@ class Sink(Protocol):
     name: str
 
     def accept(self, seen: Observation) -> None:
-        """Take one observation. Called from the sampling thread only."""
+        """Process one observation. Called from the sampling thread only."""
         ...
 
 
@@ -44,11 +44,11 @@ class SinkPart(Part, ABC):
 
     @abstractmethod
     def accept(self, seen: Observation) -> None:
-        """Take one observation. Called from the sampling thread only."""
+        """Process one observation. Called from the sampling thread only."""
 
 
 class DeviceMapper(Protocol):
-    """What the sampler asks of the device map."""
+    """The device map's interface for the sampler."""
 
     def update(
         self,
@@ -60,8 +60,7 @@ class DeviceMapper(Protocol):
     ) -> JobMap:
         """Return who holds which GPU now, from local facts only.
 
-        `pids` are the compute processes by GPU uuid; `host_pids` and `suspended` are what the host collector sees of
-        each job.
+        `pids` are the compute processes by GPU uuid; `host_pids` and `suspended` are from the host collector, by job.
         """
         ...
 
@@ -106,7 +105,7 @@ def _sample(
 
 
 def _procs(seen: Observation, reading: GpuReading, holding: GpuAllocation | None) -> int | None:
-    """Count the GPU's compute processes that are the job's; None where the job's processes are not known."""
+    """Count the GPU's compute processes that belong to the job; None if the job's processes are unknown."""
     if holding is None or reading.pids is None:
         return None
     if not reading.pids:

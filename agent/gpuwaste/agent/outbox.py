@@ -1,6 +1,6 @@
 """The durable outbox: rows of hours from the moment they are put until the hub has acknowledged them.
 
-A file of its own (durable_file.py). Nothing that is not acknowledged is ever dropped: while the hub is away the file
+A separate file (durable_file.py). Rows without acknowledgement are never dropped: while the hub is unreachable the file
 grows by about 1 KB per GPU, job and hour (a node of eight GPUs with hour-long jobs: 200 rows, 0.2 MB a day).
 """
 
@@ -67,7 +67,7 @@ _UNREADABLE: Final = log_event.error(
 
 
 class Outbox(DurableFile, Part):
-    """One open outbox. The sampling thread puts and the shipper takes: a lock keeps them apart."""
+    """One open outbox. The sampling thread puts and the shipper takes, protected by a lock."""
 
     migrations = MIGRATIONS
     owner = "agent"
@@ -78,7 +78,7 @@ class Outbox(DurableFile, Part):
         return cls(Path(parts.get(Config).agent.state_dir) / "outbox.sqlite")
 
     def put(self, rows: Sequence[AllocationHour]) -> int:
-        """Store rows durably, all or none; return how many were news (a seq above the one kept of that key).
+        """Store rows durably, all or none; return how many were new (a seq above the stored one of that key).
 
         Raises StoreError (disk full, disk error): nothing was stored. The caller then keeps the rows in memory, the
         newest of each key, and puts them again with the next ones: putting twice is harmless.
@@ -94,15 +94,15 @@ class Outbox(DurableFile, Part):
         return self._run(store) if values else 0
 
     def open_rows(self) -> list[AllocationHour]:
-        """Return the rows that are not final, oldest first, from which the agent goes on after a restart."""
+        """Return the rows that are not final, oldest first, from which the agent continues after a restart."""
         sql = f"SELECT payload FROM hours WHERE NOT final ORDER BY hour_utc, {_COLUMNS}"  # noqa: S608 constants
         payloads = self._run(lambda connection: connection.execute(sql).fetchall())
         return [hour for (payload,) in payloads if (hour := self._decoded(payload)) is not None]
 
     def take(self, max_bytes: int = MAX_BATCH_BYTES, max_rows: int = MAX_BATCH_ROWS) -> HourBatch | None:
-        """Return the oldest rows whose newest version is not acknowledged, in a new batch, or None where there is none.
+        """Return the oldest rows whose newest version is not acknowledged, as a new batch, or None if there are none.
 
-        They stay here until `ack`. A row that is larger than `max_bytes` alone is a batch of its own.
+        They stay here until `ack`. A single row larger than `max_bytes` is a separate batch.
         """
         rows: list[HourLine] = []
 
@@ -119,7 +119,7 @@ class Outbox(DurableFile, Part):
         return Batch(tuple(rows)) if rows else None
 
     def ack(self, batch: HourBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[HourLine, str]]:
-        """Note that the hub has the batch: a row that is final goes, any other stays with its acknowledged seq.
+        """Record that the hub has the batch: a final row is removed, any other stays with its acknowledged seq.
 
         `rejected` maps line numbers (the first row is line 2) to reasons: those rows are kept in the table `rejected`.
         Returns the rejected rows that were not there before, with their reasons. Raises StoreError: then the rows are
@@ -154,7 +154,7 @@ class Outbox(DurableFile, Part):
 
 
 def _reject(connection: sqlite3.Connection, row: HourLine, reason: str) -> bool:
-    """Keep a refused row aside; true where no version of it was there."""
+    """Store a rejected row; return True if no version of it was stored before."""
     known = connection.execute(f"SELECT 1 FROM rejected WHERE {_MATCH}", row.key).fetchone()  # noqa: S608 constants
     connection.execute(
         "INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -164,7 +164,7 @@ def _reject(connection: sqlite3.Connection, row: HourLine, reason: str) -> bool:
 
 
 class HourShipping(Part):
-    """Brings hours to the hub."""
+    """Sends hours to the hub."""
 
     def __init__(self, parts: Parts) -> None:
         ports, every_s = parts.get(AgentPorts), parts.get(Config).agent.ship_every_s
@@ -174,14 +174,14 @@ class HourShipping(Part):
         self.shipper: Shipper[HourBatch] = Shipper(self._outbox, send, envelope, ports.clock, every_s=every_s)
 
     def depth(self) -> int | None:
-        """Return how many rows wait, None where the outbox does not answer."""
+        """Return how many rows wait, None where the outbox cannot be read."""
         try:
             return self._outbox.depth()
         except StoreError:
             return None
 
     def before_start(self) -> None:
-        """Start to ship."""
+        """Start shipping."""
         self.shipper.start()
 
     def close(self) -> None:

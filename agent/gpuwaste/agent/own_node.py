@@ -1,4 +1,4 @@
-"""What the agent has to know of its site before it can start: cluster, node, slurmd's directories."""
+"""The facts that the agent needs before it can start: cluster, node, slurmd's directories."""
 
 import socket
 import threading
@@ -21,7 +21,7 @@ _WAITING: Final = log_event.error(
 )
 
 _RETRY_S: Final = (5.0, 60.0)
-_PATIENCE: Final = 3  # questions that may run into their own limit before the next word
+_PATIENCE: Final = 3  # queries that may time out before the next message
 _T = TypeVar("_T")
 
 
@@ -33,11 +33,11 @@ class OwnNode:
     node: str
     spool_dir: Path
     slurmd_pid: Path | None
-    slurm_files: tuple[Path, ...]  # whose change may change the positions of GPUs
+    slurm_files: tuple[Path, ...]  # files whose change may change the positions of GPUs
 
 
-class Stopped(Exception):  # noqa: N818 no error: the agent was told to stop while it waited
-    """The agent was told to stop before it had started."""
+class Stopped(Exception):  # noqa: N818 no error: the agent was stopped while it waited
+    """The agent was stopped before it had started."""
 
 
 def find_own_node(
@@ -49,10 +49,10 @@ def find_own_node(
     *,
     waiting: Callable[[str, float], None] = lambda *_: None,
 ) -> OwnNode:
-    """Ask Slurm what the configuration leaves open; wait for slurmctld where it does not answer yet.
+    """Ask Slurm for facts that the configuration does not set; wait while slurmctld does not answer.
 
-    `waiting` is told why, and for how many seconds there is no other word.
-    Raises ConfigError where this host is no node of the cluster, Stopped.
+    `waiting` receives the reason, and for how many seconds there will be no other message.
+    Raises ConfigError where this host is not a node of the cluster, Stopped.
     """
 
     def ask(question: Callable[[], _T]) -> _T:
@@ -90,7 +90,7 @@ def match_node(slurm: SlurmClient, hostname: str) -> str:
 
 
 def _slurmd_pid(slurm: SlurmClient, node: str, hostname: str) -> Path | None:
-    """Return slurmd's pid file, which tells when slurmd was started again; None where Slurm does not say."""
+    """Return slurmd's pid file, which changes when slurmd restarts; None where Slurm does not report it."""
     try:
         path = slurm.config().settings.get("SlurmdPidFile", "")
     except SlurmError:

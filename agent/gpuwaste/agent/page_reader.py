@@ -1,4 +1,4 @@
-"""ExporterReader: one page of a program of this host over HTTP, for collectors that read another exporter."""
+"""ExporterReader: reads one page of a program on this host over HTTP, for collectors that use another exporter."""
 
 from typing import Final
 
@@ -7,15 +7,15 @@ from gpuwaste.core.errors import WireError
 from gpuwaste.net.addresses import parse_target_url
 from gpuwaste.net.http import AnswerSizeError, DeadlineError, HttpExchange, HttpRequest, cause_of, tls_context
 
-ANSWER_S: Final = 2.0  # for the whole answer
+ANSWER_S: Final = 2.0  # for the full answer
 _CONNECT_S: Final = 0.5
-_LOOKUP_S: Final = 0.5  # for the name, which no time limit of a socket bounds
+_LOOKUP_S: Final = 0.5  # for the name lookup, which has no socket timeout
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _OK: Final = 200
 
 
 class ExporterReader:
-    """Reads one page, each time anew. Raises ConfigError for a URL that is none."""
+    """Reads one page, each time on a new connection. Raises ConfigError for an invalid URL."""
 
     def __init__(self, what: str, url: str, path: str, hints: tuple[str, str, str], answer_s: float) -> None:
         """Prepare the request; `what` begins each error, `hints` end those of no, a wrong and a huge answer."""
@@ -34,7 +34,7 @@ class ExporterReader:
         )
 
     def read(self) -> bytes:
-        """Return the page. Raises CollectorError where there is none, which names the URL and what to look at."""
+        """Return the page. Raises CollectorError where there is none, with the URL and what to check."""
         return self._thread.call(self._read)
 
     def _read(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What the agent's parts hand to each other: identities and readings of GPUs, use of the host, holdings of jobs."""
+"""Types shared by the agent's parts: identities and readings of GPUs, use of the host, holdings of jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from gpuwaste.slurm.run_key import RunKey
 
 @dataclass(frozen=True, slots=True)
 class GpuIdentity:
-    """What does not change about a GPU, or a MIG instance of one, until the driver is reset."""
+    """The constant facts of a GPU, or a MIG instance of one, until the driver is reset."""
 
     uuid: str
     index: int  # the vendor library's, for NVML in PCI order
@@ -20,14 +20,14 @@ class GpuIdentity:
     pci_bus_id: str = ""
     mem_total_b: int | None = None
     power_limit_mw: int | None = None
-    parent_uuid: str = ""  # of the whole GPU, for a MIG instance
+    parent_uuid: str = ""  # of the full GPU, for a MIG instance
     instance: str = ""  # "gi/ci" for a MIG instance, the number of a partition
     vendor: str = "nvidia"
-    nodes: tuple[DeviceNode, ...] = ()  # device files that mean this GPU, where they are not /dev/nvidiaN
+    nodes: tuple[DeviceNode, ...] = ()  # device files of this GPU, if they are not /dev/nvidiaN
 
     @property
     def device_nodes(self) -> tuple[DeviceNode, ...]:
-        """The device files that mean this GPU or partition; a MIG instance has none of its own."""
+        """The device files of this GPU or partition; a MIG instance has none."""
         if self.nodes or self.minor is None or self.instance:
             return self.nodes
         return (DeviceNode(NVIDIA_MAJOR, self.minor),)
@@ -57,13 +57,13 @@ class GpuReading:
     energy_mj: int | None = None  # counter since the driver was loaded
     sm_ratio: float | None = None
     pids: frozenset[int] | None = None  # compute processes
-    profile: GpuProfile | None = None  # of a profile collector
+    profile: GpuProfile | None = None  # from a profile collector
     reason: UnknownReason = UnknownReason.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class GpuScan:
-    """All GPUs of the node as one collector saw them."""
+    """All GPUs of the node as read by one collector."""
 
     source: str
     gpus: tuple[GpuIdentity, ...]
@@ -74,7 +74,7 @@ class GpuScan:
 
 @dataclass(frozen=True, slots=True)
 class HostUse:
-    """What a job uses of the host; counters start with the job."""
+    """A job's use of the host; counters start with the job."""
 
     cpu_s: float | None = None
     mem_b: int | None = None
@@ -93,7 +93,7 @@ class PackageReading:
 
 @dataclass(frozen=True, slots=True)
 class GpuAllocation:
-    """A GPU held by a run of a job on this node, as the device map knows it at one instant."""
+    """A GPU held by a run of a job on this node, from the device map at one instant."""
 
     job_id: int
     gpu_uuid: str
@@ -124,7 +124,7 @@ class JobMap:
 
 
 class GpuCollector(Protocol):
-    """Reads all GPUs of the node. A failure is raised as CollectorError, and only this collector fails."""
+    """Reads all GPUs of the node. A failure is raised as CollectorError, and affects only this collector."""
 
     name: str
 
@@ -133,7 +133,7 @@ class GpuCollector(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the driver, so that a GPU can be reset; the next scan opens it again."""
+        """Release the driver, so that a GPU can be reset; the next scan opens it again."""
         ...
 
 
@@ -143,7 +143,7 @@ class ProfileCollector(Protocol):
     name: str
 
     def profiles(self) -> Mapping[tuple[str, str], GpuProfile]:
-        """Return what was read by (uuid of the whole GPU, GPU instance or ""). Called from the sampling thread only."""
+        """Return profiles by (uuid of the full GPU, GPU instance or ""). Called from the sampling thread only."""
         ...
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class ProfileCollector(Protocol):
 
 
 class HostCollector(Protocol):
-    """Reads what each job of this node uses of the host. A failure is raised as CollectorError."""
+    """Reads each job's use of the host. A failure is raised as CollectorError."""
 
     name: str
 
@@ -161,7 +161,7 @@ class HostCollector(Protocol):
         ...
 
     def close(self) -> None:
-        """Forget what was cached."""
+        """Clear the cache."""
         ...
 
 
@@ -175,7 +175,7 @@ class PackageCollector(Protocol):
         ...
 
     def close(self) -> None:
-        """Forget what was read."""
+        """Forget the last reading."""
         ...
 
 
@@ -184,10 +184,10 @@ def with_profiles(
     readings: Mapping[str, GpuReading],
     profiles: Mapping[tuple[str, str], GpuProfile],
 ) -> dict[str, GpuReading]:
-    """Return the readings with the profiles of their GPUs: what is no GPU of `gpus` is left out.
+    """Return the readings with the profiles of their GPUs; profiles of GPUs that are not in `gpus` are left out.
 
-    A profile never changes a utilization. Where the driver saw work and every ratio is 0, the counters are not running
-    (another profiler holds them): the profile is left out. A profile that a reading has already stays.
+    A profile never changes a utilization. If the driver reports work and every ratio is 0, the counters are not running
+    (another profiler holds them): the profile is left out. A profile that a reading already has is kept.
     """
     found = dict(readings)
     for gpu in gpus:

@@ -1,8 +1,8 @@
-"""GET /v1/samples: the samples of one run, for the hub's user alone, one answer at a time.
+"""GET /v1/samples: the samples of one run, only for the hub's user, one answer at a time.
 
-The hub signs each question with munge, over the very target, which names the node and the run; the answer is signed as
-acknowledgements are. The samples are read by a child (job_samples.py), so that the agent's memory stays as it is; the
-sampling thread has no part in it.
+The hub signs each request with munge, over the exact target, which names the node and the run; the answer is signed
+like acknowledgements. The samples are read by a child process (job_samples.py), so that the agent's memory does not
+grow; the sampling thread is not involved.
 """
 
 import subprocess
@@ -27,26 +27,26 @@ _ENDED: Final = log_event.warning(
     "job-samples-failed: cannot read the samples of a run for the hub: {error}",
     "The hub says so where the curves would be. Killed (signal 9: out of memory?) or too slow (signal 14)?",
 )
-_WAIT_S: Final = 17.0  # longer than the child's own deadline: only a disk that hangs takes so long
+_WAIT_S: Final = 17.0  # longer than the child's own deadline: only a hanging disk takes so long
 
 
 @dataclass(frozen=True, slots=True)
 class Askers:
-    """Who may ask, and how they prove it."""
+    """Who may send requests, and how they authenticate."""
 
     checkers: Mapping[Via, CredentialChecker]
     uids: frozenset[int]
 
 
 def hub_asks(config: Config) -> Askers | None:
-    """Return the hub's user and root, by munge; None where nobody may ask. Raises ConfigError."""
+    """Return the hub's user and root, by munge; None where nobody may send requests. Raises ConfigError."""
     if config.common.token_file or not config.agent.serve_samples:
         return None
     return Askers({"munge": MungeChecker(Munge(config.common.munge_socket))}, frozenset({0, hub_uid(config)}))
 
 
 class SampleServer:
-    """Answers the hub's questions for the samples of a run on this node."""
+    """Answers the hub's requests for the samples of a run on this node."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class SampleServer:
         self._busy = threading.Lock()
 
     def answer(self, target: str, authorization: str) -> Reply:
-        """Answer one question; while another one is answered, that it has to wait. Unproven ones take no place."""
+        """Answer one request, with 503 while another one is answered. Unauthenticated ones do not block others."""
         try:
             caller = verify_request(self._askers.checkers, authorization, "GET", target)
             if caller.uid not in self._askers.uids:
@@ -93,7 +93,7 @@ class SampleServer:
         return Reply(HTTPStatus.OK, body, tuple(headers.items()))
 
     def _read(self, question: SampleQuestion) -> bytes:
-        """Return what the child writes. Raises StoreError."""
+        """Return the child's output. Raises StoreError."""
         asked = f"Path({str(self._folder)!r}), {self._node!r}, {question.numbers}"
         child = start_child("job_samples", f"{asked}, {self._kept_days()}, {self._gap_us}", subprocess.PIPE)
         try:

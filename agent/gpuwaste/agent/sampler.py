@@ -1,8 +1,8 @@
-"""The sampling thread: on a fixed grid of the steady clock, read, attribute, hand on.
+"""The sampling thread: reads, attributes and passes on observations, on a fixed grid of the monotonic clock.
 
-It alone calls the GPU collectors (concurrent NVML calls have crashed kernels), and it never waits for a network answer
-other than pmproxy's on this host. A tick that was missed is skipped, and its time is covered by the next sample or, if
-that comes too late, unknown.
+Only this thread calls the GPU collectors (concurrent NVML calls have crashed kernels), and it never waits for a network
+answer other than pmproxy's on this host. A missed tick is skipped, and its time is covered by the next sample or, if
+that is too late, unknown.
 """
 
 import threading
@@ -48,13 +48,13 @@ _SINK_FAILED: Final = log_event.error(
 _RELEASED: Final = log_event.info("gpus-released: GPUs released for {seconds:g} s")
 _SAMPLED_AGAIN: Final = log_event.info("gpus-sampled-again: GPUs are sampled again")
 
-BEAT_S: Final = 15.0  # longest time between two signs of life, however long the interval
+BEAT_S: Final = 15.0  # longest time between two watchdog beats, however long the interval
 _MEMORY_DIFFERS: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorHealth:
-    """How a collector's last reading went, and how many failed since the start."""
+    """The result of a collector's last reading, and how many failed since the start."""
 
     name: str
     ok: bool
@@ -63,7 +63,7 @@ class CollectorHealth:
 
 
 class Sampler:
-    """Reads at each tick and hands an Observation to each sink."""
+    """Reads at each tick and passes an Observation to each sink."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class Sampler:
         self._steps = StepDetector()
         self._known: dict[str, tuple[GpuIdentity, str]] = {}  # identity and source by uuid, of the last good scan
         self._xids: Mapping[tuple[str, int], int] = {}
-        self._unread_for = UnknownReason.NONE  # the reason for which the tick before had no reading at all
-        self._unread: Mapping[str, UnknownReason] = {}  # by uuid, GPUs whose collector alone failed at the tick before
-        self.sinks_ok: dict[str, bool] = {}  # by name, whether the sink took the last observation
+        self._unread_for = UnknownReason.NONE  # the reason why the tick before had no reading at all
+        self._unread: Mapping[str, UnknownReason] = {}  # by uuid, GPUs whose collector failed at the tick before
+        self.sinks_ok: dict[str, bool] = {}  # by name, whether the sink accepted the last observation
         self.missed = 0
 
     def run(self) -> None:
@@ -119,12 +119,12 @@ class Sampler:
         self.close()
 
     def stop(self) -> None:
-        """End run() after the tick in flight."""
+        """End run() after the current tick."""
         self._stop.set()
         self._wake.set()
 
     def close(self) -> None:
-        """Let go of all collectors."""
+        """Close all collectors."""
         for gpu in self._collectors.gpu:
             gpu.close()
         for host in self._collectors.host:
@@ -135,9 +135,9 @@ class Sampler:
             package.close()
 
     def release(self, seconds: float, timeout_s: float) -> bool:
-        """Let go of the GPUs for a while, so that one can be reset; 0 ends that early. Called from any thread.
+        """Release the GPUs for a while, so that one can be reset; 0 ends that early. Thread-safe.
 
-        Return whether the driver was closed within `timeout_s`; a tick in flight is not cut short.
+        Return whether the driver was closed within `timeout_s`; the current tick is not interrupted.
         """
         with self._lock:
             self._released.clear()
@@ -147,12 +147,12 @@ class Sampler:
 
     @property
     def invalid_values(self) -> Mapping[tuple[str, str, str], int]:
-        """Values since the start that cannot be, by (collector, quantity, reason)."""
+        """Impossible values since the start, by (collector, quantity, reason)."""
         return self._check.counts
 
     @property
     def released_for_s(self) -> float:
-        """Seconds until the GPUs are read again; 0 while they are read."""
+        """Seconds until the GPUs are read again; 0 while they are being read."""
         until_us = self._released_until_us
         return 0.0 if until_us is None else max(0.0, (until_us - self._clock.mono_us()) / 1e6)
 
@@ -163,7 +163,7 @@ class Sampler:
         return [CollectorHealth(guard.name, guard.ok, guard.duration_s, guard.failed_total) for guard in guards]
 
     def tick(self) -> None:
-        """Read, attribute and hand on once."""
+        """Read, attribute and pass on once."""
         self._serve_release()
         now = (self._clock.utc_us(), self._clock.mono_us())
         packages = next((found for guard in self._package if (found := guard.read()) is not None), None)
@@ -189,7 +189,7 @@ class Sampler:
             reason = next((guard.reason for guard in self._gpu if guard.reason), UnknownReason.DRIVER)
             return self._nothing_read(utc_us, mono_us, host, reason)
         gpus, readings, sources = self._merge(scans)
-        for uuid in readings:  # nobody measured the time since the tick before
+        for uuid in readings:  # the time since the tick before was not measured
             if reason := self._unread.get(uuid, self._unread_for):
                 readings[uuid] = without_utilization(readings[uuid], reason)
         self._unread_for = UnknownReason.NONE
@@ -204,7 +204,7 @@ class Sampler:
         return Observation(utc_us, mono_us, gpus, readings, sources, host=host, xids=self._xids)
 
     def _left_out(self, readings: Mapping[str, GpuReading]) -> dict[str, UnknownReason]:
-        """Return the GPUs that no scan has because their collector failed, with its reason: another vendor's go on."""
+        """Return the GPUs missing from all scans because their collector failed, with its reason."""
         failed = {guard.name: guard.reason or UnknownReason.DRIVER for guard in self._gpu if not guard.ok}
         left = {uuid: source for uuid, (_, source) in self._known.items() if uuid not in readings}
         return {uuid: failed[source] for uuid, source in left.items() if source in failed}
@@ -212,7 +212,7 @@ class Sampler:
     def _nothing_read(
         self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: UnknownReason
     ) -> Observation:
-        """Return an observation of the GPUs that were known, without any value."""
+        """Return an observation of the known GPUs without values."""
         self._unread_for = reason
         return Observation(
             utc_us,
@@ -225,10 +225,10 @@ class Sampler:
         )
 
     def _merge(self, scans: Sequence[GpuScan]) -> tuple[tuple[GpuIdentity, ...], dict[str, GpuReading], dict[str, str]]:
-        """Take each GPU from the first collector that has its utilization, else from the first that has the GPU.
+        """Use for each GPU the first collector that has its utilization, else the first that has the GPU.
 
-        A GPU's identity comes from the first collector too; what is missing there (the minor, where only PCP answers)
-        comes from an earlier scan.
+        A GPU's identity is from the first collector, too; fields missing there (the minor, where only PCP answers) are
+        from an earlier scan.
         """
         gpus: dict[str, GpuIdentity] = {}
         readings: dict[str, GpuReading] = {}
@@ -276,7 +276,7 @@ class Sampler:
             self._events.over(sink.name)
 
     def _serve_release(self) -> None:
-        """Close or re-open the GPUs, as was asked; runs in the sampling thread, as all calls of collectors do."""
+        """Close or re-open the GPUs as requested; runs in the sampling thread, as all calls of collectors do."""
         with self._lock:
             asked, self._asked_release_s = self._asked_release_s, None
         now_us = self._clock.mono_us()
@@ -304,5 +304,5 @@ class Sampler:
 
 
 def without_utilization(reading: GpuReading, reason: UnknownReason) -> GpuReading:
-    """Return the reading with its utilization unknown for a reason."""
+    """Return the reading with its utilization unknown for `reason`."""
     return replace(reading, duty=(), util_pct=None, reason=reason)

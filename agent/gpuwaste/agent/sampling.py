@@ -1,4 +1,4 @@
-"""Sampling: the thread that ticks, what it reads, and the sinks that keep raw samples and hours."""
+"""Sampling: the sampling thread, its readings, and the sinks that store raw samples and hours."""
 
 import contextlib
 import threading
@@ -32,11 +32,11 @@ _DRIVER_HANGS: Final = log_event.error(
     "driver-hangs: the GPU driver does not answer, agent stopped without its last rows",
     "A GPU or its driver hangs: see `nvidia-smi` and `dmesg`. The last minutes are unknown.",
 )
-_JOIN_S: Final = 15.0  # a tick in flight; a driver that hangs longer is left behind
+_JOIN_S: Final = 15.0  # for the current tick; a driver that hangs longer is not waited for
 
 
 class RawSink(SinkPart):
-    """Keeps every sample in the node store."""
+    """Stores every sample in the node store."""
 
     name = "raw samples"
 
@@ -54,7 +54,7 @@ class RawSink(SinkPart):
 
 
 class HourSink(SinkPart):
-    """Turns observations into hours and puts what is due into the outbox; rows that it refuses are put again."""
+    """Turns observations into hours and puts due rows into the outbox; rows that fail are put again."""
 
     name = "hours"
 
@@ -81,14 +81,14 @@ class HourSink(SinkPart):
         return cls(book, parts.get(Outbox), parts.get(NodeStore), ports, ended)
 
     def before_start(self) -> None:
-        """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""
+        """Continue from the rows and samples that an earlier agent left; a failure loses only those."""
         with self._logged("restore from the outbox"):
             rows = self._outbox.open_rows()
             since_us = replay_from_us(rows, self._clock.utc_us())
             self._book.restore(rows, self._store.samples_since(since_us))
 
     def accept(self, seen: Observation) -> None:
-        """Take in one observation. Raises StoreError where the outbox fails: nothing is lost by that."""
+        """Process one observation. Raises StoreError where the outbox fails; nothing is lost then."""
         self._book.observe(tick_of(seen))
         self._put(self._book.due(seen.t_utc_us))
 
@@ -99,7 +99,7 @@ class HourSink(SinkPart):
 
     @contextlib.contextmanager
     def _logged(self, about: str) -> Iterator[None]:
-        """Log an error of the store and go on."""
+        """Log an error of the store and continue."""
         try:
             yield
         except StoreError as error:
@@ -119,17 +119,17 @@ class HourSink(SinkPart):
 def tick_of(seen: Observation) -> MeterTick:
     """Return the observation with one sample for each GPU."""
     samples = {sample.gpu_uuid: sample for sample in seen.samples}
-    if len(samples) < len(seen.samples):  # of a shared GPU one holder's sample stands for all, without its processes
+    if len(samples) < len(seen.samples):  # for a shared GPU one holder's sample is used for all, without its processes
         holders = Counter(sample.gpu_uuid for sample in seen.samples)
         samples = {u: replace(s, procs=None) if holders[u] > 1 else s for u, s in samples.items()}
     return MeterTick(seen, samples)
 
 
 class Sampling(Part):
-    """Hands each observation to the parts that are sinks, in their order."""
+    """Passes each observation to the parts that are sinks, in their order."""
 
     def __init__(self, parts: Parts) -> None:
-        """Take the sinks that are made."""
+        """Use the sinks among the parts."""
         agent, ports = parts.get(Config).agent, parts.get(AgentPorts)
         self._site = ports.site
         self._notifier = ports.notifier
@@ -174,7 +174,7 @@ class Sampling(Part):
             self._hours.flush()
 
     def _beat(self) -> None:
-        """Say that the sampling thread goes on; after the first tick, that the agent serves."""
+        """Signal that the sampling thread is alive and, after the first tick, that the agent is ready."""
         if not self._serves:
             self._serves = True
             self._notifier.ready(f"node {self._site.node} of cluster {self._site.cluster}")

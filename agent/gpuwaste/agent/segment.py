@@ -1,7 +1,7 @@
-"""Segments: the raw samples of some minutes in an append-only file, one record a tick, until their day's file has them.
+"""Segments: raw samples of some minutes in an append-only file, a record per tick, until their day's file has them.
 
 A record is a mark, the length and CRC-32 of its payload, and the payload: a tick's line, packed. A tick is on the disk
-when append() returns (fdatasync). A torn last record is cut by whoever reads; a damaged one costs itself alone.
+when append() returns (fdatasync). Readers skip an incomplete last record; a damaged record does not affect others.
 """
 
 import json
@@ -28,14 +28,14 @@ _DAMAGED: Final = log_event.warning(
 _MARK: Final = b"\xf5gw1"
 _HEAD: Final = struct.Struct("<4sII")
 _PATTERN: Final = re.compile(r"(\d{8,})-(\d{4}-\d{2}-\d{2})\.samples")
-# Values in the order of Sample's fields: a field that a later version adds stands at the end and has a default.
+# Values in the order of Sample's fields: a field that a later version adds is at the end and has a default.
 _FIELDS: Final = tuple(field.name for field in fields(Sample))
 _values = attrgetter(*_FIELDS)
 _RUN, _MAP, _CONFIDENCE = map(_FIELDS.index, ("run_key", "map_source", "confidence"))
 
 
 class Name(NamedTuple):
-    """What a segment's name says."""
+    """The parts of a segment's name."""
 
     number: int
     day: str
@@ -63,7 +63,7 @@ def to_line(samples: Sequence[Sample]) -> bytes:
 
 
 def from_line(line: bytes) -> list[Sample]:
-    """Return the samples of a line. Raises ValueError or TypeError where no version of ours wrote it."""
+    """Return the samples of a line. Raises ValueError or TypeError where no version of gpuwaste wrote it."""
     return [_sample(row[: len(_FIELDS)]) for row in json.loads(line)]
 
 
@@ -74,7 +74,7 @@ def _sample(row: list[Any]) -> Sample:
 
 
 class Segment:
-    """A segment that is being written, for one thread. Every method but close() may raise OSError."""
+    """A segment that is being written, for one thread. Every method except close() may raise OSError."""
 
     def __init__(self, folder: Path, number: int, day: str) -> None:
         self.path = folder / f"{number:08d}-{day}.samples"
@@ -84,7 +84,7 @@ class Segment:
         sync_directory(folder)
 
     def append(self, samples: Sequence[Sample]) -> None:
-        """Write the samples of one tick; they are on the disk when this returns, or none of them is in the file."""
+        """Write the samples of one tick; afterwards they are on the disk, or none of them is in the file."""
         payload = zlib.compress(to_line(samples), 1)
         record = _HEAD.pack(_MARK, len(payload), zlib.crc32(payload)) + payload
         try:
@@ -98,14 +98,14 @@ class Segment:
         self.size_b += len(record)
 
     def close(self) -> None:
-        """Close the file; an empty one goes."""
+        """Close the file; remove an empty one."""
         os.close(self._fd)
         if not self.size_b:
             self.path.unlink(missing_ok=True)
 
 
 def read_ticks(path: Path) -> Iterator[list[Sample]]:
-    """Yield the ticks of a segment. Raises OSError, and ValueError where its records are not ours."""
+    """Yield the ticks of a segment. Raises OSError, and ValueError where its records are not gpuwaste's."""
     for line in lines_of(path.read_bytes(), path.name):
         try:
             yield from_line(line)
@@ -114,7 +114,7 @@ def read_ticks(path: Path) -> Iterator[list[Sample]]:
 
 
 def lines_of(data: bytes, name: str) -> Iterator[bytes]:
-    """Yield the lines of a segment's whole records; what is damaged between them is said, a torn end is not."""
+    """Yield the lines of a segment's complete records; log damage between them, but not an incomplete end."""
     at, damaged = 0, None
     while (at := data.find(_MARK, at)) >= 0:
         line = _line_at(data, at)
@@ -132,7 +132,7 @@ def lines_of(data: bytes, name: str) -> Iterator[bytes]:
 
 
 def _line_at(data: bytes, at: int) -> bytes | None:
-    """Return the line of the record at an offset, None where there is no whole one."""
+    """Return the line of the record at an offset, None where there is no complete one."""
     if len(data) - at < _HEAD.size:
         return None
     _, length, crc = _HEAD.unpack_from(data, at)

@@ -1,4 +1,4 @@
-"""The last observation and the counters beside it, for whoever asks between two ticks."""
+"""The last observation and its counters, for readers between two ticks."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _GAP_US: Final = 25_000_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotView:
-    """One consistent view: nothing in it changes."""
+    """One consistent, immutable view."""
 
     seen: Observation | None = None
     samples_total: int = 0
@@ -29,12 +29,12 @@ class SnapshotView:
 
 
 class LatestSnapshot(SinkPart):
-    """A sink that keeps the last observation; `view` is replaced whole, so that readers need no lock."""
+    """A sink that keeps the last observation; `view` is replaced, never changed, so that readers need no lock."""
 
     name = "snapshot"
 
     def __init__(self, gap_us: int = _GAP_US) -> None:
-        """Time between two observations that are further apart than `gap_us` is of unknown use."""
+        """Set up; the use is unknown between two observations that are further apart than `gap_us`."""
         self.view = SnapshotView()
         self._gap_us = gap_us
         self._total = 0
@@ -67,7 +67,7 @@ class LatestSnapshot(SinkPart):
 
 
 def _use(sample: Sample) -> str:
-    """Return what the time that a sample covers counts as."""
+    """Return the use that the time of a sample counts as."""
     if sample.reason == SUSPENDED:
         return SUSPENDED
     if sample.confidence is Confidence.CONFLICT or sample.util_pct is None:

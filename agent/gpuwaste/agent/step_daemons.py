@@ -1,7 +1,7 @@
-"""Each slurmstepd of this node, by the socket of its step in slurmd's spool directory, and what these tell of runs.
+"""Each slurmstepd of this node, by the socket of its step in slurmd's spool directory, and the facts about runs in it.
 
-The directory is root's and the kernel says who listens, so that no process name, command line or environment, which
-belong to the job's user, has to be believed.
+The directory belongs to root and the kernel reports who listens, so that no process name, command line or environment,
+which the job's user controls, needs to be trusted.
 """
 
 import os
@@ -19,7 +19,7 @@ _START: Final = 19  # starttime in /proc/PID/stat, fields after the name
 _MAX_STAT_B: Final = 4096
 _MAX_CGROUP_B: Final = 65_536
 UNKNOWN: Final = 0
-"""Somebody listens, and the kernel does not say who at this moment."""
+"""There is a listener, but the kernel does not report which at this moment."""
 BATCH_STEP: Final = 4294967291  # SLURM_BATCH_SCRIPT
 EXTERN_STEP: Final = 4294967292  # SLURM_EXTERN_CONT
 INTERACTIVE_STEP: Final = 4294967290  # SLURM_INTERACTIVE_STEP
@@ -35,7 +35,7 @@ class StepDaemon:
 
 
 class StepDaemons:
-    """Finds them; an answer is kept as long as the socket and the process are the same."""
+    """Finds them; a result is cached as long as the socket and the process are the same."""
 
     def __init__(self, proc: Path, spool_dir: Path, node: str) -> None:
         self._proc = proc
@@ -44,7 +44,7 @@ class StepDaemons:
         self._known: dict[tuple[str, int], tuple[int, str]] = {}  # (socket's name, inode) -> (pid, its start)
 
     def find(self) -> list[StepDaemon]:
-        """Return every slurmstepd that runs. Raises OSError where the spool directory cannot be read."""
+        """Return every running slurmstepd. Raises OSError where the spool directory cannot be read."""
         known: dict[tuple[str, int], tuple[int, str]] = {}
         found = []
         with os.scandir(self._spool_dir) as entries:
@@ -61,7 +61,7 @@ class StepDaemons:
         return found
 
     def jobs_by_cgroup(self, scope: str) -> dict[str, int]:
-        """Return the job of each folder below a cgroup (version 2) in which a slurmstepd is."""
+        """Return the job of each folder below a cgroup (version 2) that contains a slurmstepd."""
         found = {}
         for daemon in self.find():
             folder = _below(read_proc(self._proc, daemon.pid, "cgroup", _MAX_CGROUP_B), scope)
@@ -70,11 +70,11 @@ class StepDaemons:
         return found
 
     def forget(self) -> None:
-        """Drop what is kept."""
+        """Clear the cache."""
         self._known = {}
 
     def _still(self, key: tuple[str, int]) -> tuple[int, str] | None:
-        """Return the process that listened on the socket before, None where its number is another's now."""
+        """Return the process that listened on the socket before, None where its pid was reused."""
         process = self._known.get(key)
         return process if process is not None and self._start(process[0]) == process[1] else None
 
@@ -89,7 +89,7 @@ class StepDaemons:
 
 
 def listener(path: Path) -> int | None:
-    """Return the pid of the process that listens on a Unix socket, None where nobody does, else UNKNOWN."""
+    """Return the pid of the process that listens on a Unix socket, None without a listener, UNKNOWN if unclear."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.setblocking(False)  # noqa: FBT003 the socket's own interface
@@ -97,13 +97,13 @@ def listener(path: Path) -> int | None:
             pid, _ = peer_of(client)
     except (ConnectionRefusedError, FileNotFoundError):
         return None
-    except OSError:  # its queue is full, or it may not be asked
+    except OSError:  # its queue is full, or access is denied
         return UNKNOWN
     return pid or UNKNOWN
 
 
 def stat_fields(proc: Path, pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the name (its user's text): state, parent, ...; none for no process."""
+    """Return the fields of /proc/PID/stat after the name (user-controlled): state, parent, ...; none if it is gone."""
     return read_proc(proc, pid, "stat", _MAX_STAT_B).rpartition(")")[2].split()
 
 
@@ -117,7 +117,7 @@ def read_proc(proc: Path, pid: int, name: str, most_b: int) -> str:
 
 
 def _below(text: str, scope: str) -> str:
-    """Return the name of the folder below `scope` on the path of a /proc/PID/cgroup, "" where it is elsewhere."""
+    """Return the name of the folder below `scope` on the path of a /proc/PID/cgroup, "" if it is elsewhere."""
     for line in text.splitlines():
         if line.startswith("0::"):
             parts = line.split("/")
@@ -127,7 +127,7 @@ def _below(text: str, scope: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepSocket:
-    """One step that runs on this node: its socket's file name, and when that was made, microseconds UTC."""
+    """One running step on this node: its socket's file name, and when that was created, microseconds UTC."""
 
     job_id: int
     step_id: int
@@ -136,7 +136,7 @@ class StepSocket:
 
 
 def scan_steps(spool_dir: Path, node: str) -> frozenset[StepSocket]:
-    """Return the steps whose sockets `NODE_JOB.STEP` lie in slurmd's spool directory.
+    """Return the steps whose sockets `NODE_JOB.STEP` are in slurmd's spool directory.
 
     Other nodes' sockets and other files are left out. Raises SlurmError where the directory cannot be read.
     """
@@ -162,7 +162,7 @@ def _step_of(entry: os.DirEntry[str], node: str) -> StepSocket | None:
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
-        return None  # the step ended between the listing and this look
+        return None  # the step ended between the listing and this check
     if not stat.S_ISSOCK(status.st_mode):
         return None
     return StepSocket(int(match[1]), int(match[2]), status.st_mtime_ns // 1000, name)

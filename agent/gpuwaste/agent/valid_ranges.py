@@ -1,9 +1,9 @@
-"""The values that a reading of a GPU can have, of any vendor; any other is unknown, and counted.
+"""The possible values of a GPU's readings, for any vendor; any other value is unknown, and counted.
 
-Drivers answer what cannot be: all bits set, 808,334,905 percent (driver 550 on H100, dcgm-exporter issue 418), less
-than nothing. Every collector returns what it read, save what its library's header calls "absent", and the sampler
-checks each scan here, once, before anything else has it. A range is wide enough for hardware of the next ten years and
-still below the common garbage: 2**32 - 1 milliwatts are 4.3 MW, 2**64 - 1 bytes are 16 EiB.
+Drivers return impossible values: all bits set, 808,334,905 percent (driver 550 on H100, dcgm-exporter issue 418),
+negative values. Every collector returns what it read, except values that its library's header calls "absent", and the
+sampler checks each scan here, once, before anything else uses it. A range is wide enough for hardware of the next ten
+years and still below common garbage: 2**32 - 1 milliwatts are 4.3 MW, 2**64 - 1 bytes are 16 EiB.
 """
 
 from collections import Counter
@@ -32,14 +32,14 @@ class Range(NamedTuple):
     high: float
 
     def fault(self, value: float) -> str:
-        """Return why a value cannot be: "below" or "above" the range, "not_a_number"; "" for one that can."""
+        """Return why a value is impossible: "below" or "above" the range, "not_a_number"; "" for a possible one."""
         if self.low <= value <= self.high:
             return ""
         return "below" if value < self.low else "above" if value > self.high else "not_a_number"
 
 
 MAX_GPU_W: Final = 20_000
-"""Ten times what the largest GPU of today draws; roadmaps of ten years end at 15 kW for a package."""
+"""Ten times the power of today's largest GPU; roadmaps of ten years end at 15 kW for a package."""
 _MAX_MEMORY_B: Final = 16 << 40  # sixteen times the 1 TB that is announced for one package
 _MAX_ENERGY_MJ: Final = 2 * 10**16  # thirty years of MAX_GPU_W; a counter of 64 bits at AMD's 15.3 uJ ends at 2.8e17
 _MAX_B_S: Final = 2e14  # both ways of a link, fifty times NVLink 5; a blank value of DCGM is 1.4e14 for each way
@@ -64,16 +64,16 @@ RANGES: Final[Mapping[str, Range]] = {
 
 
 class ReadingCheck:
-    """Takes impossible values out of scans and counts them. For the sampling thread."""
+    """Removes impossible values from scans and counts them. For the sampling thread."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self.counts: Mapping[tuple[str, str, str], int] = {}
-        """Values since the start by (collector, quantity, reason); replaced whole, so that any thread may read it."""
+        """Values since the start by (collector, quantity, reason); replaced, never changed: any thread may read it."""
 
     def scan(self, found: GpuScan) -> GpuScan:
-        """Return a scan without the values that cannot be."""
+        """Return a scan without impossible values."""
         gpus = tuple(self._ranged(found.source, gpu.uuid, gpu) for gpu in found.gpus)
         totals_b = {gpu.uuid: gpu.mem_total_b for gpu in gpus}
         readings = {
@@ -82,7 +82,7 @@ class ReadingCheck:
         return replace(found, gpus=gpus, readings=readings)
 
     def profiles(self, source: str, found: Mapping[tuple[str, str], GpuProfile]) -> dict[tuple[str, str], GpuProfile]:
-        """Return profiles without the values that cannot be."""
+        """Return profiles without impossible values."""
         return {key: self._ranged(source, key[0], profile) for key, profile in found.items()}
 
     def _reading(self, source: str, found: GpuReading, total_b: int | None) -> GpuReading:
@@ -105,7 +105,7 @@ class ReadingCheck:
         return found
 
     def _ranged(self, source: str, uuid: str, found: _T) -> _T:
-        """Return identity, reading or profile with its impossible values unknown."""
+        """Return identity, reading or profile with impossible values replaced by unknown ones."""
         gone: dict[str, Any] = {}
         for name, limits in RANGES.items():
             value = getattr(found, name, None)
@@ -117,5 +117,5 @@ class ReadingCheck:
     def _count(self, source: str, uuid: str, limits: Range, fault: str) -> None:
         self._counts[source, limits.quantity, fault] += 1
         self.counts = dict(self._counts)
-        about = f"{uuid} {limits.quantity}"  # each has its own line, and its own silence after it
+        about = f"{uuid} {limits.quantity}"  # each has a separate log line and a separate suppression of repeats
         self._events.trouble(_IMPOSSIBLE, about, source=source, reason=fault)

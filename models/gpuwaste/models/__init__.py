@@ -1,1 +1,1 @@
-"""The training host: history in, dataset, training, evaluation, export. May import every library room, no program."""
+"""The training host: from history to dataset, training, evaluation and export. May import every library, no program."""

@@ -1,8 +1,8 @@
 """Writing a bundle: graphs through the parity gate, then all files and the manifest, complete or not at all.
 
-A graph for each target, "features" float32 [n, F] -> "raw" float32 [n, 1 or q]. onnxmltools walks the trees; the graph
-around them is ours, because its classifier gives two outputs and a label, and takes the base score of a first tree
-without splits for a margin. Equal boosters give equal bytes.
+A graph for each target, "features" float32 [n, F] -> "raw" float32 [n, 1 or q]. onnxmltools converts the trees; the
+graph around them is ours, because its classifier has two outputs and a label, and treats the base score of a first tree
+without splits as a margin. Equal boosters give equal bytes.
 """
 
 import json
@@ -29,7 +29,7 @@ from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
 from gpuwaste.models.parity import Rows, check, gate_of, settled
 
 OPSET: Final = 17
-ML_OPSET: Final = 3  # the last one whose TreeEnsembleRegressor holds float32, as XGBoost does
+ML_OPSET: Final = 3  # the last one whose TreeEnsembleRegressor uses float32, as XGBoost does
 IR_VERSION: Final = 9
 _OFFSETS: Final = ("nodes_treeids", "target_treeids")
 _OBJECTIVES: Final = {True: ("binary:logistic",), False: ("reg:quantileerror", "reg:squarederror", "reg:absoluteerror")}
@@ -37,7 +37,7 @@ _OBJECTIVES: Final = {True: ("binary:logistic",), False: ("reg:quantileerror", "
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written: the manifest with its files and settled thresholds, and what the gate saw of each target."""
+    """The result of an export: the manifest with files and settled thresholds, and the gate's result per target."""
 
     manifest: Manifest
     parity: Mapping[str, Parity]
@@ -52,12 +52,12 @@ def write_bundle(
     extra: Mapping[str, bytes] | None = None,
     expected: FeatureSet | None = None,
 ) -> Exported:
-    """Write a bundle of XGBoost's trees to a directory that is not there yet.
+    """Write a bundle of XGBoost's trees to a directory that does not exist yet.
 
     `manifest.targets` and `boosters` name the same targets: one booster for a probability, one for each quantile
-    otherwise. `vectors` are real rows [n, F] for the gate, which fills them up to 10,000. `extra` are files to lie
-    beside (card.md). Each target's `file` and the manifest's `files` are set here. Raises ModelError: the gate's row,
-    or what cannot be written; there is then no directory.
+    otherwise. `vectors` are real rows [n, F] for the gate, which fills them up to 10,000. `extra` are further files
+    (card.md). Each target's `file` and the manifest's `files` are set here. Raises ModelError with the gate's row, or
+    the file that cannot be written; there is then no directory.
     """
     graphs: dict[str, bytes] = {}
     models: list[TargetModel] = []
@@ -78,7 +78,7 @@ def write_bundle(
 def write_files(
     directory: Path, manifest: Manifest, files: Mapping[str, bytes], expected: FeatureSet | None = None
 ) -> Manifest:
-    """Write files and manifest beside `directory`, load them as a program would, then rename. Raises ModelError."""
+    """Write files and manifest next to `directory`, load them as a program would, then rename. Raises ModelError."""
     listed = replace(manifest, files={name: sha256_hex(data) for name, data in sorted(files.items())})
     if directory.exists():
         raise ModelError(f"{directory}: exists already: choose another name")
@@ -87,7 +87,7 @@ def write_files(
         directory.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
-        temporary.chmod(0o755)  # whatever the umask: hub and commands read it
+        temporary.chmod(0o755)  # regardless of the umask: hub and commands read it
         for name, data in files.items():
             write_whole(temporary / name, data)
         write_whole(temporary / NAME, listed.to_json().encode())
@@ -124,7 +124,7 @@ def graph_of(model: TargetModel, boosters: Sequence[xgboost.Booster], width: int
             **attributes,
         )
     ]
-    if link:  # ONNX Runtime leaves post_transform LOGISTIC of a regressor aside
+    if link:  # ONNX Runtime ignores post_transform LOGISTIC of a regressor
         nodes.append(helper.make_node("Sigmoid", ["margin"], [OUTPUT], name="link"))
     return serialized(nodes, model.target, width=width, outputs=len(boosters), feature_hash=feature_hash)
 
@@ -138,7 +138,7 @@ def serialized(
     feature_hash: str,
     initializers: Sequence[onnx.TensorProto] = (),
 ) -> bytes:
-    """Return a model of these nodes in our form, checked, with target and feature hash among its properties."""
+    """Return a model of these nodes in our format, checked, with target and feature hash in its properties."""
     graph = helper.make_graph(
         list(nodes),
         target,
@@ -179,7 +179,7 @@ def _trees(
 
 
 def _base(model: TargetModel, booster: xgboost.Booster, width: int, *, link: bool) -> float:
-    """Return a booster's base margin. Raises ModelError for one that we cannot convert exactly."""
+    """Return a booster's base margin. Raises ModelError for one that cannot be converted exactly."""
     learner = json.loads(booster.save_config())["learner"]
     objective = learner["objective"]["name"]
     kind = learner["gradient_booster"]["name"]

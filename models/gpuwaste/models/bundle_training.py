@@ -1,6 +1,6 @@
 """gpuwaste train: from a history to a bundle in the registry. The champion stays until a new bundle is complete.
 
-A bundle has its card, its plots, and the state with which a predictor begins.
+A bundle has its card, its plots, and the initial state of a predictor.
 """
 
 import json
@@ -42,14 +42,14 @@ from gpuwaste.models.training_rows import (
     warnings_of,
 )
 
-_DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
+_DRIFT_ROWS: Final = 50_000  # newest rows from which the shares of bins are computed
 _CLUSTER: Final = 40  # characters of a cluster's name in a bundle's name
 _GATE_ROWS: Final = 20_000  # real rows that the gate draws from
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedTarget:
-    """One target: the model that the figures are of, the one to ship, the figures, and what the search found."""
+    """One target: the model that was judged, the one to ship, the figures, and the search's result."""
 
     honest: Fitted
     shipped: Fitted
@@ -59,7 +59,7 @@ class TrainedTarget:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of it: the bundle's name and directory in the registry, its card, and whether it is the champion."""
+    """The result: the bundle's name and directory in the registry, its card, and whether it is the champion."""
 
     name: str
     directory: Path
@@ -78,13 +78,13 @@ def train(
     challenge: bool = False,
     progress: TrainingProgress | None = None,
 ) -> Trained:
-    """Learn, judge, export, register; promote where asked or where there is no champion, else put on trial where asked.
+    """Learn, judge, export, register; promote if requested or without a champion, else put on trial if requested.
 
-    Raises NoDataError where no target can be learnt, ModelError where the gate or the registry refuses; nothing of the
-    registry has changed then.
+    Raises NoDataError where no target can be learnt, ModelError where the gate or the registry rejects; the registry is
+    unchanged then.
     """
     show = progress or TrainingProgress()
-    had_champion = registry.champion() is not None  # a registry that cannot be used is told before the work
+    had_champion = registry.champion() is not None  # an unusable registry is reported before the work
     chosen = named_targets(settings.targets)
     with show.stage("features"):
         data = prepare(source.table, source.text, settings.since)
@@ -142,7 +142,7 @@ def _one(
     until: float,
     show: TrainingProgress,
 ) -> TrainedTarget:
-    """Search, fit and judge one target, then learn it again for shipping. Raises NoDataError."""
+    """Search, fit and judge one target, then fit it again for shipping. Raises NoDataError."""
     table, vectors = data.table, data.vectors
     y = learnable(target, table)
     check_labels(target, y[split.train][np.isfinite(y[split.train])])
@@ -191,20 +191,20 @@ def _manifest(
 
 
 def bundle_name(cluster: str, created_utc: int) -> str:
-    """Return a name for a bundle: the cluster and the time, in characters that a registry takes."""
+    """Return a name for a bundle: the cluster and the time, in characters that a registry accepts."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", cluster).strip("-.")[:_CLUSTER] or "model"
     return f"{safe}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(created_utc))}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """One target to publish: the model to ship, and how the one of the first part did on the test part."""
+    """One target to publish: the model to ship, and the result on the test part of the one fitted to the first part."""
 
     shipped: Fitted
     judged: HoldoutFigures
 
 
-def _publish(  # noqa: PLR0917 two places, and what goes there
+def _publish(  # noqa: PLR0917 two places, and their contents
     registry: Registry,
     folder: Path,
     manifest: Manifest,
@@ -212,7 +212,7 @@ def _publish(  # noqa: PLR0917 two places, and what goes there
     made: Mapping[str, _Made],
     about: Mapping[str, Any],
 ) -> tuple[str, ModelCard]:
-    """Write and register a bundle by way of `folder`, an empty one; returns its name and its card.
+    """Write and register a bundle by way of `folder`, an empty one; return its name and its card.
 
     Raises ModelError, StoreError.
     """
@@ -233,14 +233,14 @@ def _publish(  # noqa: PLR0917 two places, and what goes there
 
 
 def _draft(folder: Path, manifest: Manifest, data: Prepared, shipped: Mapping[str, Fitted]) -> Exported:
-    """Write the graphs through the gate; the card needs what the gate saw and the thresholds that it settled."""
+    """Write the graphs through the gate; the card needs the gate's results and the thresholds that it settled."""
     step = max(1, len(data.vectors) // _GATE_ROWS)
     boosters = {name: fitted.boosters for name, fitted in shipped.items()}
     return write_bundle(folder / "draft", manifest=manifest, boosters=boosters, vectors=data.vectors[::step])
 
 
 def _snapshots(directory: Path, data: Prepared, shipped: Mapping[str, Fitted]) -> None:
-    """Save the state after the last event, and the corrections that the rows gave which no model had learnt from."""
+    """Save the state after the last event, and the corrections from the rows that no model had learnt from."""
     calibrating = final_cut(data.table)[1]
     bundle = load_bundle(directory)
     rolling = Rolling(bundle.manifest, bundle.hash)

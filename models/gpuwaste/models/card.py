@@ -1,4 +1,4 @@
-"""A bundle's card as a document (card.json): what it learnt from, how good it was on jobs it had not seen, its limits.
+"""A bundle's card as a document (card.json): its training data, its figures on jobs it had not seen, its limits.
 
 Counts and figures only: no names of users, accounts or jobs.
 """
@@ -54,9 +54,9 @@ def card_document(
     targets: Mapping[str, CardTarget],
     parity: Mapping[str, Parity],
 ) -> ModelCard:
-    """Return the whole card. `left` counts rows that were not learnt from, `targets` is of `card_target`.
+    """Return the card. `left` counts rows that were not learnt from, `targets` are from `card_target`.
 
-    Thresholds are the manifest's: the export may have moved them a little.
+    Thresholds are the manifest's: the export may have moved them slightly.
     """
     return ModelCard(
         name=manifest.name,
@@ -86,7 +86,7 @@ def card_document(
 
 
 def card_target(honest: Fitted, shipped: Fitted, figures: CardFigures, found: Found) -> CardTarget:
-    """Return what the card says of one target: the figures are those of `honest`, the rest is of what is shipped."""
+    """Return the card's entry of one target: the figures are those of `honest`, the rest is of the shipped model."""
     target = shipped.target
     return CardTarget(
         text=target.text,
@@ -121,7 +121,7 @@ def importance(boosters: Sequence[xgboost.Booster]) -> list[CardFeature]:
 
 
 def _words(text: str) -> str:
-    """Return a reason's words without a value."""
+    """Return a reason's text without its value."""
     return " ".join(text.replace("{value}", "…").split())
 
 

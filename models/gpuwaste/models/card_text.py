@@ -25,7 +25,7 @@ _POINTS: Final = {
 
 
 def card_text(card: ModelCard, plots: Iterable[str]) -> str:
-    """Return card.md; `plots` are the SVG files that lie beside it."""
+    """Return card.md; `plots` are the SVG files in the same directory."""
     files = sorted(plots)
     parts = [f"# {card.name}", _about(card), _jobs(card), _how(card), _summary(card)]
     parts += [_target(name, target, files) for name, target in card.targets.items()]
@@ -83,7 +83,7 @@ def _summary_row(name: str, target: CardTarget) -> tuple[str, ...]:
 
 
 def headline(target: CardTarget) -> tuple[str, str]:
-    """Return the one figure that stands for a target, with its name."""
+    """Return the one figure that represents a target, with its name."""
     test = target.test
     if test.average_precision:
         return "average precision", f"{_interval(test.average_precision)}, base rate {_number(test.base_rate)}"

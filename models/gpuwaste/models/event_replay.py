@@ -1,7 +1,7 @@
-"""A table of runs replayed event by event, in the order of time, and the run times that a model expects on the way.
+"""A table of runs replayed event by event, in the order of time, and the run times that a model expects meanwhile.
 
-Expected run times are for simulations that plan with them. A model is asked only about jobs that were submitted after
-the last one it learnt from.
+Expected run times are for simulations that plan with them. A model predicts only jobs that were submitted after the
+last one it learnt from.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from gpuwaste.jobs.job_event import HistoryEvent, HistoryEventKind, RunUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.submit.job_request import request_of
 
-# At equal seconds what ends comes first; a run's own events of the second in which it was submitted come after that.
+# In an equal second ends are first; a run's own events in the second of its submission are after the submission.
 _ENDED, _LEDGER, _STARTED, _SUBMITTED = 0, 1, 2, 3
 _OWN_SECOND: Final = {_STARTED: 4, _ENDED: 5, _LEDGER: 6}
 _KINDS: Final[dict[int, HistoryEventKind]] = {0: "ended", 1: "ledger", 2: "started", 3: "submitted"}
@@ -43,7 +43,7 @@ class ReplayedEvent(NamedTuple):
 
 
 def events_of(table: JobTable, start: int, end: int, cluster: str) -> Iterator[ReplayedEvent]:
-    """Yield what happened from `start` up to the last submission before `end`."""
+    """Yield the events from `start` up to the last submission before `end`."""
     runs = _RecordsByRow(table, cluster)
     for at, kind, row in _ordered(table, start, end):
         yield ReplayedEvent(row, _KINDS[kind], at, runs.job(row), runs.use(row) if kind == _LEDGER else None)
@@ -74,7 +74,7 @@ def _ordered(table: JobTable, start: int, end: int) -> Iterator[tuple[int, int, 
 
 
 class _RecordsByRow:
-    """The table's rows as records, kept while more is to be told of them."""
+    """The table's rows as records, kept while they have further events."""
 
     def __init__(self, table: JobTable, cluster: str) -> None:
         self._table, self._cluster = table, cluster
@@ -117,7 +117,7 @@ class _RecordsByRow:
 
 
 def _req_tres(table: JobTable, row: int) -> str:
-    """Return ReqTRES with what the table has of it: it gives the same request again."""
+    """Return ReqTRES from the table's columns: it gives the same request again."""
     parts = [
         f"{name}={amount}{unit}"
         for name, amount, unit in (
@@ -151,9 +151,9 @@ def expected_walltimes(
     quantile: str = "0.5",
     progress: Callable[[int], None] = lambda _: None,
 ) -> NDArray[np.int64]:
-    """Return the quantile of each row's run time [n], seconds; UNKNOWN where the model does not speak of a job.
+    """Return the quantile of each row's run time [n], seconds; UNKNOWN where the model has no prediction.
 
-    Rows submitted from `end` on, UTC seconds, are not asked about. Raises ModelError.
+    Rows submitted from `end` on, UTC seconds, are not predicted. Raises ModelError.
     """
     start = bundle.manifest.window[1] + 1
     found = np.full(len(table), UNKNOWN, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""A target's figures on the test part: what the rolling correction would have said at each submission, and what came.
+"""A target's figures on the test part: the corrected prediction at each submission against the outcome.
 
-The result is a part of card.json: plain numbers, None for what cannot be said.
+The result is a part of card.json: plain numbers, None where there is no value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ _CLOUD: Final = 1500  # jobs in a plot
 
 @dataclass(frozen=True, slots=True)
 class HoldoutFigures:
-    """`figures` go into the card; `curves` are what its plots draw."""
+    """`figures` go into the card, `curves` into its plots."""
 
     figures: CardFigures
     curves: Curves
 
 
 def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: HistorySplit) -> HoldoutFigures:
-    """Judge a fitted target on `split.test`, which nothing of it has seen; validation rows start the correction."""
+    """Judge a fitted target on `split.test`, which it has not seen at all; validation rows start the correction."""
     target = fitted.target
     first = int(split.validation[0]) if len(split.validation) else int(split.test[0])
     scored = np.arange(len(table)) >= first
@@ -87,7 +87,7 @@ def _probability(
 
 
 def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> CardPoint:
-    """Return threshold, how many jobs it names, and precision and recall on the test part."""
+    """Return threshold, the number of jobs above it, and precision and recall on the test part."""
     said = p >= at
 
     def precision(weight: Array) -> float:
@@ -150,7 +150,7 @@ def _pr_curve(y: Array, p: Array) -> list[list[float]]:
     """Return recall and precision at thresholds spread over the jobs."""
     order = np.argsort(-p, kind="stable")
     hits = np.cumsum(y[order])
-    last = np.flatnonzero(np.append(np.diff(p[order]) != 0, values=True))  # jobs of equal p are named together
+    last = np.flatnonzero(np.append(np.diff(p[order]) != 0, values=True))  # jobs of equal p are taken together
     picked = last[np.unique(np.linspace(0, len(last) - 1, _CURVE).astype(int))]
     total = max(float(y.sum()), 1.0)
     return [(hits[picked] / total).tolist(), (hits[picked] / (picked + 1)).tolist()]
@@ -166,7 +166,7 @@ def _calibration(y: Array, p: Array) -> list[list[float]]:
 
 
 def interval(found: metrics.MetricInterval) -> CardInterval:
-    """Return an interval as JSON takes it."""
+    """Return an interval as JSON data."""
     return CardInterval(finite(found.value), finite(found.low), finite(found.high))
 
 

@@ -1,6 +1,6 @@
-"""Where training takes its jobs from: a store's file, the hub that holds it, or a log in the standard workload format.
+"""The source of jobs for training: a store's file, the hub that holds it, or a log in the standard workload format.
 
-Each gives a JobTable with one line that says what it is; nothing to learn from is one NoDataError.
+Each gives a JobTable and one line that describes it; without jobs to learn from it raises one NoDataError.
 """
 
 import sys
@@ -24,15 +24,15 @@ from gpuwaste.store.database import Database
 if TYPE_CHECKING:
     from gpuwaste.jobs.history.swf_table import SwfLog
 
-_TOLD: Final = 3  # bad rows of a log
-PAGE: Final = 10_000  # events asked of the hub at a time
+_TOLD: Final = 3  # bad rows of a log that are reported
+PAGE: Final = 10_000  # events requested from the hub at a time
 _READ_ONLY: Final = {"access_mode": "READ_ONLY", "threads": "2"}
 _TEXTS: Final = ("cluster", "name", "user", "account", "partition", "qos", "req_tres", "state")
 Progress = Callable[[int], None]
 
 
 class SourceHub(Protocol):
-    """The part of HubClient that is asked."""
+    """The part of HubClient that is used."""
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
         """Return the JSON object at `path`."""
@@ -41,9 +41,9 @@ class SourceHub(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """The jobs of one cluster, and where they are from ("hub.duckdb, cluster gw").
+    """The jobs of one cluster, and their origin ("hub.duckdb, cluster gw").
 
-    `processors`: how many the machine has, where the log's header says so.
+    `processors`: number of processors of the machine, if the log's header has it.
     """
 
     table: JobTable
@@ -51,7 +51,7 @@ class JobSource:
     text: str
     processors: int | None = None
     unread: tuple[str, ...] = ()
-    """What could not be read, in words, with the numbers of lines."""
+    """Texts about what could not be read, with line numbers."""
 
 
 def load_source(
@@ -63,10 +63,10 @@ def load_source(
     *,
     energy: bool = False,
 ) -> JobSource:
-    """Return the history of the file, or through the hub where there is no file or another process holds it.
+    """Return the history from the file, or from the hub where there is no file or another process holds it.
 
-    `energy`: with what was measured of it, which the hub's history does not have. The use of GPUs is counted by
-    `under_use`; what the hub tells is by the hub's own rule.
+    `energy`: include measured energy, which the hub's history lacks. The use of GPUs is counted by `under_use`; the
+    hub's data is by the hub's own rule.
 
     Raises NoDataError where there are no jobs, UsageError where one of several clusters has to be named, and what the
     file or the hub raise.
@@ -90,7 +90,7 @@ def load_source(
 
 
 def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE, *, energy: bool = False) -> JobSource:
-    """Return the runs of one cluster of a store, which is only read.
+    """Return the runs of one cluster of a store, opened read-only.
 
     Raises NoDataError, UsageError, StoreError.
     """
@@ -101,9 +101,9 @@ def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE, *
 
 
 def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: None) -> JobSource:
-    """Return the runs that a hub's history tells; the caller needs to be an operator.
+    """Return the runs of a hub's history; the caller needs to be an operator.
 
-    `progress` is told how many events each page brought. Raises NoDataError, UsageError, WireError, AuthError.
+    `progress` is called with the number of events of each page. Raises NoDataError, UsageError, WireError, AuthError.
     """
     runs: dict[str, _Runs] = {}
     after, under_use = 0, UNDER_USE
@@ -124,7 +124,7 @@ def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: N
 
 def load_swf(path: Path, cluster: str = "") -> JobSource:
     """Return the jobs of a log in the standard workload format. Raises NoDataError, UsageError, ParseError."""
-    from gpuwaste.jobs.history.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
+    from gpuwaste.jobs.history.swf_table import swf_table  # noqa: PLC0415 only logs need this reader
 
     name = cluster or path.name.partition(".")[0]
     log = swf_table(path, name)
@@ -132,7 +132,7 @@ def load_swf(path: Path, cluster: str = "") -> JobSource:
 
 
 def _unread(log: "SwfLog") -> tuple[str, ...]:
-    """Say which rows of a log could not be read, and how many were out of order; lines are counted from 1."""
+    """Return which rows of a log could not be read, and how many were out of order; lines are counted from 1."""
     found = []
     if log.facts.bad:
         first = "; ".join(f"line {row.line}: {row.reason}" if row.line else row.reason for row in log.bad[:_TOLD])
@@ -144,7 +144,7 @@ def _unread(log: "SwfLog") -> tuple[str, ...]:
 
 
 class _Runs:
-    """The runs of one cluster, as the newest event tells each; a run is (job id, submission)."""
+    """The runs of one cluster, each from its newest event; a run is (job id, submission)."""
 
     def __init__(self) -> None:
         self.jobs: dict[tuple[int, int], JobRecord] = {}
@@ -184,7 +184,7 @@ def _events(page: Mapping[str, Any]) -> list[HistoryEvent]:
 
 
 def _lean(job: JobRecord) -> JobRecord:
-    """Leave out what a table does not have; a million runs share the texts that they have in common."""
+    """Leave out what a table does not need; a million runs share equal texts."""
     texts: dict[str, Any] = {name: sys.intern(getattr(job, name)) for name in _TEXTS}
     return replace(
         job, printed_id="", submit_line="", nodes="", alloc_tres="", group="", gpu_type="", verdict_id="", **texts

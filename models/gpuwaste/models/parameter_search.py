@@ -1,7 +1,7 @@
 """The search for a target's parameters: a fixed number of trials on folds that follow each other in time.
 
-The recipe is the first trial, and stays unless another one is better in the mean and in most folds: a mean alone is
-often one lucky fold. Only rows before validation are seen.
+The recipe is the first trial, and stays unless another one is better in the mean and in most folds: a better mean may
+be one lucky fold. Only rows before validation are used.
 """
 
 import time
@@ -31,10 +31,10 @@ from gpuwaste.models.target_fit import (
 from gpuwaste.models.training_rows import Rows, folds_by_time
 
 FOLDS: Final = 3
-MAX_ROWS: Final = 16_000  # newest labelled rows that a search looks at
-_QUANTILE: Final = 0.95  # the one quantile that stands for all of a target
+MAX_ROWS: Final = 16_000  # newest labelled rows that a search uses
+_QUANTILE: Final = 0.95  # the one quantile that represents all of a target
 _STEP: Final = 50  # of the number of trees
-_LEAST: Final = 0.5  # what a request of nothing counts as: log needs a positive number
+_LEAST: Final = 0.5  # value used for a request of 0: log needs a positive number
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class SearchTrial:
 
     @property
     def mean(self) -> float:
-        """The score that the search climbs."""
+        """The score that the search maximizes."""
         return float(np.mean(self.scores))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found: the recipe to learn with, and every trial, the recipe's own first."""
+    """The result of a search: the recipe to learn with, and all trials, that of the default recipe first."""
 
     recipe: Recipe
     trials: tuple[SearchTrial, ...] = ()
@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """A fold's matrix to learn from, and what is judged: vectors, y, and what the jobs had asked for (log, or NaN)."""
+    """A fold's matrix to learn from, and what is judged: vectors, y, and the jobs' requests (log, or NaN)."""
 
     data: xgboost.QuantileDMatrix
     vectors: Vectors
@@ -88,7 +88,7 @@ def search(
 ) -> Found:
     """Search on `rows`, the part to learn from; no new trial begins at or after `until` (time.monotonic).
 
-    Equal rows, trials and seed give an equal result, but for a search that `until` cut short.
+    Equal rows, trials and seed give an equal result, except for a search that `until` cut short.
     """
     default = DEFAULTS[target.kind]
     if trials < 1:
@@ -101,7 +101,7 @@ def search(
     done: list[SearchTrial] = []
 
     def objective(trial: optuna.Trial) -> float:
-        drawn = _drawn(trial, default)  # of the first trial too, or the sampler would not know where it was
+        drawn = _drawn(trial, default)  # also for the first trial, or the sampler would not know its parameters
         recipe = drawn if done else default
         done.append(SearchTrial(recipe, tuple(_score(target, fold, recipe, base) for fold in folds)))
         tick()
@@ -111,7 +111,7 @@ def search(
         if time.monotonic() >= until:
             study.stop()
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a trial that Ctrl-C ends is a warning with a traceback
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # a trial ended by Ctrl-C logs a warning with a traceback
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     study.enqueue_trial({**{name: default.params[name] for name in _SPACE}, "rounds": default.rounds})
     study.optimize(objective, n_trials=trials, callbacks=[stop])
@@ -137,7 +137,7 @@ _SPACE: Final[dict[str, Callable[[optuna.Trial], float]]] = {
 
 
 def _drawn(trial: optuna.Trial, default: Recipe) -> Recipe:
-    """Draw a recipe; never more trees than the default has: each one costs every prediction."""
+    """Draw a recipe; never more trees than the default: each one costs time in every prediction."""
     params = {**default.params, **{name: draw(trial) for name, draw in _SPACE.items()}}
     rounds = trial.suggest_int("rounds", min(100, default.rounds), default.rounds, step=_STEP)
     return Recipe(params, rounds, default.max_rows)
@@ -156,9 +156,9 @@ def _folds(target: Target, table: JobTable, vectors: Vectors, rows: Rows, params
 
 
 def _score(target: Target, fold: _Fold, recipe: Recipe, base: dict[str, Any]) -> float:
-    """Return average precision, or minus the mean log of said over used once the quantile holds exactly.
+    """Return average precision, or minus the mean log of predicted over used once the quantile holds exactly.
 
-    The pinball loss would also pay for a level that the rolling correction sets anyway.
+    The pinball loss would also reward a level that the rolling correction sets anyway.
     """
     booster = grow(fold.data, {**recipe.on(fold.data.num_row()), **base}, recipe.rounds)
     said = booster.inplace_predict(fold.vectors).astype(np.float64)

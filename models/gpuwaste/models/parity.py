@@ -1,8 +1,8 @@
 """The gate of every export: XGBoost and ONNX Runtime give the same numbers on at least 10,000 rows and on the edges.
 
-A conversion can go wrong silently: zero taken for missing, a split that takes the equal side. So besides real rows the
-gate asks rows without any value, rows full of zeros or of values that training never saw, and for each feature rows
-that stand exactly on the trees' thresholds, one float32 below and one above.
+A conversion can go wrong silently: zero read as missing, a split that takes the wrong side for an equal value. So
+besides real rows the gate compares rows without any value, rows full of zeros or of values that training never saw, and
+for each feature rows exactly on the trees' thresholds, one float32 below and one above.
 """
 
 import json
@@ -23,14 +23,14 @@ from gpuwaste.models.target_fit import calibrated
 ROWS: Final = 10_000
 EDGE_ROWS: Final = 2_000  # of each kind: on a threshold, below, above
 MAX_DIFFERENCE: Final = 1e-5  # of a probability
-MAX_RELATIVE: Final = 1e-5  # of a log quantile, beside 1
+MAX_RELATIVE: Final = 1e-5  # of a log quantile, in relation to at least 1
 SETTLE: Final = 0.002  # how far a threshold may be moved, in probability
 Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class ParityGate:
-    """The rows of one target's gate, with what XGBoost says of them: float32 [n, 1 or q]."""
+    """The rows of one target's gate, with XGBoost's output for them: float32 [n, 1 or q]."""
 
     rows: Rows
     real: int
@@ -51,7 +51,7 @@ def gate_of(boosters: Sequence[xgboost.Booster], vectors: Rows, seed: int = 1) -
 def settled(model: TargetModel, gate: ParityGate) -> Mapping[str, float]:
     """Return the thresholds, each moved into the widest gap between two rows' probabilities within SETTLE of it.
 
-    A threshold is some row's own probability: that row would change sides with the last bit of any arithmetic.
+    A threshold is the probability of some row: that row would change sides with the last bit of the arithmetic.
     """
     p = np.unique(calibrated(gate.trees[:, 0], model.calibration)) if model.thresholds else np.empty(0)
     moved = {}
@@ -86,7 +86,7 @@ def check(model: TargetModel, session: Session, gate: ParityGate) -> Parity:
 
 
 def synthetic_rows(vectors: Rows, count: int, rng: np.random.Generator) -> Rows:
-    """Return rows whose columns are drawn apart from each other: from the column's range, its values, or unknown."""
+    """Return rows whose columns are drawn independently: from the column's range, its values, or unknown."""
     count, width = max(0, count), vectors.shape[1]
     low, high = _range(vectors)
     drawn = rng.uniform(low, high, size=(count, width)).astype(np.float32)
@@ -162,7 +162,7 @@ def _range(vectors: Rows) -> tuple[Rows, Rows]:
 
 
 def _flips(model: TargetModel, trees: Rows, graph: Rows) -> NDArray[np.bool_]:
-    """Tell the rows that a threshold of the manifest puts on different sides."""
+    """Return the rows that a threshold of the manifest puts on different sides."""
     flips = np.zeros(len(trees), dtype=bool)
     if not model.thresholds:
         return flips

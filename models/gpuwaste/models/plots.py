@@ -1,4 +1,4 @@
-"""The card's plots as SVG files, drawn as the charts of the pages are. Equal figures give equal bytes."""
+"""The card's plots as SVG files, in the style of the web pages' charts. Equal figures give equal bytes."""
 
 import math
 from bisect import bisect_right
@@ -54,7 +54,7 @@ def _precision_recall(target: Target, figures: CardFigures, curves: Curves) -> L
 
 
 def _step(pairs: Sequence[tuple[float, float]], x: float) -> float:
-    """Return the value of the last point at or before x, as a step curve has it."""
+    """Return the value of a step curve at x, that of the last point at or before x."""
     return pairs[max(0, bisect_right(pairs, x, key=_place) - 1)][1]
 
 
@@ -85,14 +85,14 @@ def _coverage(target: Target, curves: Curves) -> Lines:
 
 
 def _diagonal(title: str, x: Axis, y: str, at: Sequence[float], values: Sequence[float]) -> Lines:
-    """Return a curve of shares beside the line on which both are equal."""
+    """Return a curve of shares, with the line on which both are equal."""
     ideal = Series(name="ideal", role="muted", y=list(at))
     series = [Series(name="this model", role="main", y=list(values)), ideal]
     return Lines(title=title, x=x, y=Axis(title=y, reach=[0.0, 1.0]), at=list(at), series=series)
 
 
 def _limits(target: Target, curves: Curves) -> Bins:
-    """Return the predicted limits against what was used, both logarithmic; odd values have no place there."""
+    """Return the predicted limits against the usage, both logarithmic; values that cannot be shown are left out."""
     pairs = [(x, y) for x, y in zip(*curves["cloud"], strict=True) if _shown(x) and _shown(y)]
     ends = [math.log10(value) for pair in pairs for value in pair]
     first, last = (math.floor(min(ends)), math.ceil(max(ends) + 1e-9)) if ends else (0, 1)

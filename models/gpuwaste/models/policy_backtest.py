@@ -2,8 +2,8 @@
 
 The history is replayed event by event to the same follower and predictor that the advisor uses, and each submission
 is judged before its event. A model is used only for jobs that were submitted after the last one it learnt from; before,
-the users' own history is used, as on a site without a model. Users do not react to what they would have read. The score
-is whether each warning came true, and which GPU-hours heeding it would have saved.
+the users' own history is used, as on a site without a model. Users do not react to the messages. The score is whether
+each warning was right, and how many GPU-hours following it would have saved.
 """
 
 import heapq
@@ -44,7 +44,7 @@ ALL: Final = "all"
 _COUNTED: Final = ("jobs", "said", "right", "wrong", "unknown")
 _CLUSTER: Final = "replay"
 _NEVER: Final = 1 << 62
-_SILENT_EVERY: Final = 1000  # submissions between two words of progress
+_SILENT_EVERY: Final = 1000  # submissions between two calls of progress
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class ReplayedSubmission:
 
 
 class ReplayScore:
-    """Collects submissions; their runs are judged at the end, when an array is whole."""
+    """Collects submissions; their runs are judged at the end, when arrays are complete."""
 
     def __init__(self, table: JobTable) -> None:
         self._table = table
@@ -69,7 +69,7 @@ class ReplayScore:
         self._held: Counter[str] = Counter()
 
     def add(self, submission: ReplayedSubmission) -> None:
-        """Take a submission of which something would be said, or was held back."""
+        """Take a submission that would get a message, or whose message was held back."""
         decision = submission.decision
         if decision.held and (decision.would_be != "pass" or decision.held == "exempt"):
             self._held[decision.held] += 1
@@ -77,7 +77,7 @@ class ReplayScore:
             self._found.append(submission)
 
     def came_true(self, submission: ReplayedSubmission) -> bool | None:
-        """Tell whether one of its targets came true, None where that is not known of any."""
+        """Return whether one of its targets came true, None where that is unknown for all."""
         found = [self._right(submission, target) for target in submission.decision.triggers]
         return True if True in found else False if False in found else None
 
@@ -87,7 +87,7 @@ class ReplayScore:
         return int(max(self._table.end[row], self._table.ledger_at[row]))
 
     def document(self) -> dict[str, Any]:
-        """Return the rows, and what held back."""
+        """Return the rows, and counts of what was held back."""
         sums: defaultdict[tuple[str, str, Action], Counter[str]] = defaultdict(Counter)
         saved_h: defaultdict[tuple[str, str, Action], float] = defaultdict(float)
         users: defaultdict[tuple[str, str, Action], set[str]] = defaultdict(set)
@@ -113,13 +113,13 @@ class ReplayScore:
         return {"rows": rows, "held": dict(self._held), "users": len(everybody)}
 
     def _right(self, submission: ReplayedSubmission, target: str) -> bool | None:
-        """Tell whether enough of the runs that are known of came out as said (advice/verdicts/hits.py)."""
+        """Return whether enough of the runs with known outcomes were as predicted (advice/verdicts/hits.py)."""
         values = [self._came_out(submission, target, row) for row in submission.rows]
         known = [value for value in values if not math.isnan(value)]
         return None if not known else sum(known) >= HIT_SHARE * len(known)
 
     def _came_out(self, submission: ReplayedSubmission, target: str, row: int) -> float:
-        """Return 1 where a run came out as said, 0 where not, NaN where that is not known."""
+        """Return 1 where a run's outcome was as predicted, 0 where not, NaN where it is unknown."""
         if target in self._labels:
             return float(self._labels[target][row])
         t = self._table
@@ -130,7 +130,7 @@ class ReplayScore:
         return float(t.gpus_active[row] < t.gpus[row]) if self._judged[row] else math.nan
 
     def _gpu_hours(self, submission: ReplayedSubmission, target: str) -> float:
-        """Return the GPU-hours of the runs that came out as said: of jobs that failed all, else of idle GPUs."""
+        """Return the GPU-hours of the runs with the predicted outcome: of failed jobs all, else those of idle GPUs."""
         if target in QUANTITIES:
             return 0.0
         total, t = 0.0, self._table
@@ -147,7 +147,7 @@ def _known(column: Floats, row: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReplayPeriod:
-    """Submissions from `start` up to `end`, UTC seconds; what is not in a history is taken for what stands here."""
+    """Submissions from `start` up to `end`, UTC seconds; the other fields replace what a history does not have."""
 
     start: int
     end: int
@@ -168,7 +168,7 @@ def replay_policies(
 
 
 class PolicyReplay:
-    """A replay from its question's start on."""
+    """A replay from the start of its period on."""
 
     def __init__(self, table: JobTable, policies: PolicySet, question: ReplayPeriod, bundle: Bundle | None) -> None:
         self._table, self._policies, self._question, self._bundle = table, policies, question, bundle
@@ -180,7 +180,7 @@ class PolicyReplay:
         self._model_from = _NEVER if bundle is None else bundle.manifest.window[1]
         self._by_model: Predictor | None = None
         self._spent = ReplaySpending()
-        chance = Random(0).random  # noqa: S311 the same draws each time, so that two replays agree
+        chance = Random(0).random  # noqa: S311 the same draws each time: equal replays
         scripts = question.scripts
         self._adviser = Adviser(
             policies, site=question.site, spending=self._spent, chance=chance, script_of=lambda *_: scripts, told=False
@@ -188,12 +188,12 @@ class PolicyReplay:
         self._tally = ReplayScore(table)
         self._arrays: dict[tuple[str, str, str, int], ReplayedSubmission] = {}
         self.refused = np.zeros(len(table), dtype=np.bool_)
-        """Rows that were refused in this replay, those of an array as the first of its tasks."""
+        """Rows that were rejected in this replay, those of an array by its first task."""
         self._counts = {"submissions": 0, "by_model": 0, "by_history": 0}
         self._seq = 0
 
     def run(self, progress: Callable[[int], None]) -> dict[str, Any]:
-        """Tell every event and return the figures. Raises ModelError."""
+        """Replay every event and return the figures. Raises ModelError."""
         told = 0
         for event in events_of(self._table, self._question.start, self._question.end, _CLUSTER):
             if event.kind == "submitted":
@@ -209,7 +209,7 @@ class PolicyReplay:
         return {**self._counts, **self._tally.document()}
 
     def _submit(self, event: ReplayedEvent) -> None:
-        """Judge a submission; the tasks of an array are one."""
+        """Judge a submission; the tasks of an array are one submission."""
         job = event.job
         request = request_of(job)
         key = (job.user, job.name, job.partition, job.submit)
@@ -238,7 +238,7 @@ class PolicyReplay:
         return advice.decision, {found.kind: found.saves for found in suggestions(advice.outlook.changes)}
 
     def _predictor(self, at: int) -> Predictor:
-        """Return the model's predictor from the end of what it learnt from on, with corrections from there on."""
+        """Return the model's predictor for submissions after its training data, with corrections from there on."""
         if self._bundle is None or at <= self._model_from:
             return self._by_history
         if self._by_model is None:
@@ -267,7 +267,7 @@ class ReplaySpending:
         self._number = 0
 
     def now(self, at: int, day: date) -> None:
-        """Let time pass: a new day begins, jobs have ended."""
+        """Advance the time: a new day begins, jobs have ended."""
         if day != self._day:
             self._day = day
             self._had.clear()
@@ -277,7 +277,7 @@ class ReplaySpending:
             self._right[policy] += right
 
     def charge(self, submission: ReplayedSubmission, tally: ReplayScore) -> None:
-        """Count a reject, and what becomes of what was said."""
+        """Count a reject, and the outcome of each message."""
         decision = submission.decision
         if decision.action == "reject":
             self._had["reject", submission.user] += 1
@@ -292,6 +292,6 @@ class ReplaySpending:
         return self._had["reject" if kind == "reject" else "override", user]
 
     def precision(self, policy: str) -> tuple[float, int] | None:
-        """Return the precision of what was said and has ended by now."""
+        """Return the precision of the messages whose jobs have ended by now."""
         judged = self._judged[policy]
         return (self._right[policy] / judged, judged) if judged else None

@@ -1,4 +1,4 @@
-"""How good a prediction is: the figures of the card and of the scorecard, each with the definition that it follows."""
+"""Metrics of predictions: the figures of the card and of the scorecard, each with its definition."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _REPEATS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class MetricInterval:
-    """One metric with the 2.5 % and 97.5 % points of its bootstrap; NaN: no such value here, or none was drawn."""
+    """One metric with the 2.5 % and 97.5 % points of its bootstrap; NaN: no such value, or not drawn."""
 
     value: float
     low: float = float("nan")
@@ -39,7 +39,7 @@ def f1(y: Array, said: NDArray[np.bool_], weight: Array | None = None) -> float:
 
 
 def best_f1_threshold(y: Array, p: Array) -> float:
-    """Return the p from which on saying "yes" has the highest F1; for validation rows only."""
+    """Return the p from which on predicting "yes" has the highest F1; for validation rows only."""
     precision, recall, thresholds = precision_recall_curve(y, p)
     score = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
     return float(thresholds[int(np.argmax(score[:-1]))])
@@ -59,13 +59,13 @@ def under_rate(run_s: Array, limit_s: Array, weight: Array | None = None) -> flo
 
 
 def reserved_over_used(run_s: Array, limit_s: Array, cpus: Array, weight: Array | None = None) -> float:
-    """Return processor-seconds reserved by these limits over those used; a limit that is too short counts as it is."""
+    """Return processor-seconds reserved by these limits over those used; limits that are too short count unchanged."""
     w = np.ones(len(run_s)) if weight is None else weight
     return float((w * limit_s * cpus).sum() / (w * run_s * cpus).sum())
 
 
 def bootstrap_by_user(users: NDArray[np.int32], metric: Callable[[Array], float], seed: int = 1) -> MetricInterval:
-    """Draw whole users with replacement; `metric` takes each row's weight (how often its user was drawn).
+    """Draw users, with all their rows, with replacement; `metric` takes each row's weight (draws of its user).
 
     See user_draws.
     """
@@ -75,7 +75,7 @@ def bootstrap_by_user(users: NDArray[np.int32], metric: Callable[[Array], float]
 
 
 def worst_decile(users: NDArray[np.int32], loss: Array) -> tuple[float, float]:
-    """Return the mean over users of their mean loss, and that of the tenth of users who fare worst (at least one)."""
+    """Return the mean over users of their mean loss, and that of the worst tenth of users (at least one)."""
     _, inverse = np.unique(users, return_inverse=True)
     by_user = np.sort(np.bincount(inverse, loss) / np.bincount(inverse))[::-1]
     return float(by_user.mean()), float(by_user[: max(1, len(by_user) // 10)].mean())

@@ -1,6 +1,6 @@
 """From vectors and labels to a fitted target: trees by one recipe, calibration, operating points, first shifts.
 
-A search may refine the recipe for a site. Operating points: from which probability on a site warns, and may reject.
+A search may refine the recipe for a site. Operating points are the probabilities from which a site warns, or rejects.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.models.training_rows import Rows
 
-# Shallow trees that see few columns each: history features repeat each other, and a deep tree learns single users. Few
-# of them, since every one is walked at each submission: more and slower ones ranked no better in folds by time.
+# Shallow trees with few columns each: history features are redundant, and a deep tree learns single users. Few trees,
+# since each one is evaluated at each submission: more and slower ones ranked no better in folds by time.
 _PROBABILITY: Final = {
     "learning_rate": 0.06,
     "max_depth": 5,
@@ -29,7 +29,7 @@ _PROBABILITY: Final = {
     "subsample": 0.8,
     "colsample_bytree": 0.15,
     "reg_lambda": 5.0,
-    "max_bin": 256,  # fewer are faster, and lose where failures are rare
+    "max_bin": 256,  # fewer are faster, but worse where failures are rare
 }
 _QUANTILES: Final = {
     "learning_rate": 0.1,
@@ -42,11 +42,11 @@ _QUANTILES: Final = {
 }
 _ROWS_OF_A_WEIGHT: Final = 500
 Vectors = NDArray[np.float32]
-MIN_OF_A_CLASS: Final = 20  # rows of either class, or labelled rows of a quantile, below which nothing is learnt
-_BINS: Final = 256  # XGBoost's own default
+MIN_OF_A_CLASS: Final = 20  # with fewer rows of either class, or fewer labelled rows of a quantile, nothing is learnt
+_BINS: Final = 256  # XGBoost's default
 _EPS: Final = 1e-6
 _REJECT_PRECISION: Final = 0.95
-_MIN_SAID: Final = 20  # jobs above a threshold, below which its precision is hearsay
+_MIN_SAID: Final = 20  # with fewer jobs above a threshold, its precision is not reliable
 _BETA: Final = 2.0  # of the F-score for warnings: recall counts twice
 
 
@@ -54,8 +54,8 @@ _BETA: Final = 2.0  # of the F-score for warnings: recall counts twice
 class Recipe:
     """Parameters of xgboost.train for one kind of target; `rounds` trees (for each quantile).
 
-    The newest `max_rows` labelled jobs are learnt from: old ones help a classification and cost only time and memory,
-    while how long jobs run changes with the codes.
+    The newest `max_rows` labelled jobs are learnt from: old ones help a classification and only cost time and memory,
+    while run times change with the codes.
     """
 
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Recipe:
     max_rows: int = 200_000
 
     def on(self, rows: int) -> dict[str, Any]:
-        """Return the parameters for that many rows: in a short history a leaf may stand on fewer of them."""
+        """Return the parameters for that many rows: in a short history a leaf may have fewer rows."""
         params = dict(self.params)
         if "min_child_weight" in params:
             params["min_child_weight"] = min(params["min_child_weight"], max(1.0, rows / _ROWS_OF_A_WEIGHT))
@@ -80,10 +80,10 @@ DEFAULTS: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """One target, learnt: a booster for a probability, one for each quantile otherwise.
+    """A fitted target: a booster for a probability, one for each quantile otherwise.
 
-    `model` is what a manifest says of it; its file is named by the export. Its calibration, thresholds and shifts come
-    from validation rows alone.
+    `model` is its entry in the manifest; the export names its file. Its calibration, thresholds and shifts are from
+    validation rows only.
     """
 
     target: Target
@@ -106,7 +106,7 @@ def fit(
     seed: int = 1,
     threads: int = 2,
 ) -> Fitted:
-    """Learn one target from the rows `learn`. Raises NoDataError, whose words go into the card, where it cannot."""
+    """Fit one target to the rows `learn`. Raises NoDataError where it cannot; the card has its message."""
     chosen = recipe or DEFAULTS[target.kind]
     y = learnable(target, table)
     learn, validate = learn[np.isfinite(y[learn])][-chosen.max_rows :], validate[np.isfinite(y[validate])]
@@ -131,7 +131,7 @@ def learnable(target: Target, table: JobTable) -> NDArray[np.float32]:
     y = labels(target.name, table).astype(np.float32)
     if target.kind == "probability":
         return y
-    floor = 0.5 if target.name == "gpus_needed" else 1.0  # log needs a positive number; half a GPU stands for none
+    floor = 0.5 if target.name == "gpus_needed" else 1.0  # log needs a positive number; half a GPU means none
     return np.log(np.maximum(y, floor)).astype(np.float32)
 
 
@@ -143,7 +143,7 @@ def objectives(target: Target) -> list[dict[str, Any]]:
 
 
 def columns(vectors: Vectors, y: NDArray[np.float32], params: Mapping[str, Any]) -> xgboost.QuantileDMatrix:
-    """Return numeric float32 columns in bins, NaN for missing: made once for all boosters of a target."""
+    """Return numeric float32 columns in bins, NaN for missing; made once for all boosters of a target."""
     bins = int(params.get("max_bin", _BINS))
     return xgboost.QuantileDMatrix(vectors, label=y, nthread=int(params.get("nthread", 1)), max_bin=bins)
 
@@ -173,7 +173,7 @@ def logit(p: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def lacking(target: Target, y: NDArray[np.float32]) -> str:
-    """Return, in words for the card, why there is too little to learn from; "" where there is enough."""
+    """Return a text for the card why there is too little to learn from; "" where there is enough."""
     if target.kind == "quantiles":
         few = f"{len(y)} jobs with a known value: at least {MIN_OF_A_CLASS} are needed"
         return few if len(y) < MIN_OF_A_CLASS else ""
@@ -197,7 +197,7 @@ def conformal(values: NDArray[np.floating], q: float) -> float:
 def operating_points(y: NDArray[np.float64], p: NDArray[np.float64]) -> dict[str, float]:
     """Return p by name from validation rows: f1 (best F1), warn (best F2), reject (precision of 0.95 or better).
 
-    A point that validation does not support is absent.
+    A point that validation does not support is left out.
     """
     if not len(y) or not 0 < y.mean() < 1:
         return {}

@@ -1,7 +1,7 @@
-"""How far a time model is off: on programs like those measured, and on families of which 0, 5 or 20 % were measured.
+"""Errors of a time model: on programs like those measured, and on families of which 0, 5 or 20 % were measured.
 
 Every prediction is of a program that neither the roofline, nor the kernel, nor the intervals had seen. A family's 5 %
-are at least one program, so that small families have more of theirs.
+are at least one program, so small families have a larger share measured.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ from gpuwaste.models.time_fit import Measurements, fit_model
 Rows = NDArray[np.int64]
 FOLDS: Final = 5
 FAMILY_FOLDS: Final = 10
-SHARES: Final = (0.0, 0.05, 0.2)  # of an unseen family that are measured after all, as the paper's table has it
+SHARES: Final = (0.0, 0.05, 0.2)  # of an unseen family that are measured anyway, as in the paper's table
 SEEN: Final = "seen"
 
 
 @dataclass(frozen=True, slots=True)
 class TimesSplit:
-    """What is learnt from and what is predicted; splits of one `group` share a kernel, found without any of them."""
+    """Rows to learn from and rows to predict; splits of one `group` share a kernel, found without any of them."""
 
     case: str
     group: int
@@ -39,7 +39,7 @@ def case_of(share: float) -> str:
 
 
 def splits(rows: Measurements, seed: int) -> Iterator[TimesSplit]:
-    """Yield every split, those of one group in a row and the one with the fewest learnt rows first."""
+    """Yield every split, those of one group consecutively, the one with the fewest learnt rows first."""
     rng = np.random.default_rng(seed)
     everything = np.arange(len(rows))
     for group, asked in enumerate(np.array_split(rng.permutation(len(rows)), FOLDS)):
@@ -57,7 +57,7 @@ def splits(rows: Measurements, seed: int) -> Iterator[TimesSplit]:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Predictions of one case beside the truth, seconds; `inside` says where the 90 % interval held it."""
+    """Predictions of one case and the measured times, seconds; `inside`: whether the 90 % interval contains it."""
 
     rows: Rows
     true_s: NDArray[np.float64]
@@ -69,7 +69,7 @@ class Said:
 def judge(
     gpu: str, rows: Measurements, *, seed: int = 1, step: Callable[[], object] = lambda: None
 ) -> tuple[list[TimeFigures], dict[str, Said]]:
-    """Return the figures of each case and what they were computed from; `step` is called after each split."""
+    """Return the figures of each case and their data; `step` is called after each split."""
     found: dict[str, list[Said]] = {}
     model: TimeModel | None = None
     group = -1

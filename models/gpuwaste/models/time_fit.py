@@ -1,6 +1,6 @@
 """A time model of one GPU type, fitted to programs measured on it.
 
-The numbers of the Gaussian process' kernel are those that make the measured residuals most probable.
+The parameters of the Gaussian process' kernel are those that make the measured residuals most probable.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -27,16 +27,16 @@ from gpuwaste.estimate.roofline import Roofline, keys_of, work_of
 from gpuwaste.estimate.time_model import FEW, FitSupport, TimeModel
 
 Floats = NDArray[np.float64]
-MIN_ROWS: Final = 50  # below it a model is refused: scale from another type, or measure more
-MIN_KEY_ROWS: Final = 5  # with a kind and element type, before it gets coefficients of its own
+MIN_ROWS: Final = 50  # with fewer a model is rejected: scale from another type, or measure more
+MIN_KEY_ROWS: Final = 5  # with a kind and element type, before it gets its own coefficients
 LEVEL: Final = 0.9
 MIN_OWN: Final = 20  # own runs before their misses widen the intervals
-_FAR: Final = 0.02  # share of programs that, without their family, would be refused as unlike all others
+_FAR: Final = 0.02  # share of programs that, without their family, would be rejected as unlike all others
 _FLOOR_Z: Final = 0.6  # of the normal distribution's width: a lucky sample does not make intervals narrow
 _NORMAL_Z: Final = 1.645
 _MIN_WIDTH_ROWS: Final = 30
 _FAMILY_FOLDS: Final = 3
-_NESTED_ROWS: Final = 150  # that the kernels of these folds are found with: they only set one width
+_NESTED_ROWS: Final = 150  # rows for the kernels of these folds: they only set one width
 _LEAST_S: Final = 1e-12
 PRIOR: Final = np.array([-4.0, -5.0, -5.0, -4.0, 0.5, 1.5, *[0.0] * (KERNEL_SIZE - 7), -7.5])
 """Logarithms of: wide, narrow, family's offset, family's own (variances), their inverse lengths, weights, noise."""
@@ -47,7 +47,7 @@ _ROOT3: Final = float(np.sqrt(3.0))
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """One row for each program: its sums, its family, the seconds of a step, and whether it is a site's own run."""
+    """One row per program: its sums, its family, the seconds of a step, and whether it is a site's own run."""
 
     sums: tuple[Mapping[str, OpSum], ...]
     families: tuple[str, ...]
@@ -79,7 +79,7 @@ def measurements(rows: Sequence[tuple[Mapping[str, OpSum], str, float, bool]]) -
 
 
 def fit_roofline(rows: Measurements) -> Roofline:
-    """Return the coefficients, none negative, with the least squares of relative errors (Lawson and Hanson 1974)."""
+    """Return the non-negative coefficients with the least squares of relative errors (Lawson and Hanson 1974)."""
     keys = keys_of(rows.sums, MIN_KEY_ROWS)
     work = work_of(rows.sums, keys).reshape(len(rows), -1)
     design = np.concatenate([work, np.ones((len(rows), 1))], axis=1)
@@ -91,7 +91,7 @@ def fit_roofline(rows: Measurements) -> Roofline:
 
 
 def fit_model(gpu: str, rows: Measurements, *, seed: int = 1, like: TimeModel | None = None) -> TimeModel:
-    """Return the model of a type; `like` was fitted to fewer of the rows, and its kernel and few_z are taken.
+    """Return the model of a type; `like` was fitted to fewer of the rows, and its kernel and few_z are reused.
 
     Raises NoDataError for too few rows.
     """
@@ -117,7 +117,7 @@ def fit_model(gpu: str, rows: Measurements, *, seed: int = 1, like: TimeModel | 
 def _process(
     fitted: Measurements, rows: Measurements, seed: int, kernel: Kernel | None = None, *, most_rows: int = 300
 ) -> tuple[ResidualGp, Roofline]:
-    """Return the process after it saw `rows`, with roofline and kernel of `fitted`."""
+    """Return the process conditioned on `rows`, with roofline and kernel of `fitted`."""
     roofline = fit_roofline(fitted)
     if kernel is None:
         features, residuals = _inputs(roofline, fitted)
@@ -133,9 +133,9 @@ def _inputs(roofline: Roofline, rows: Measurements) -> tuple[Floats, Floats]:
 
 
 def _few_z(rows: Measurements, seed: int) -> float:
-    """Return the half width for families of which little was measured.
+    """Return the half width for families with few measurements.
 
-    Roofline and kernel know nothing of those families: fitted with them, they would be too sure of the few.
+    Roofline and kernel are fitted without those families: with them, they would be too certain about the few.
     """
     rng = np.random.default_rng(seed)
     families = np.array(rows.families, dtype=object)
@@ -149,7 +149,7 @@ def _few_z(rows: Measurements, seed: int) -> float:
 
 
 def _all_but_few(families: NDArray[Any], inside: NDArray[np.bool_], rng: np.random.Generator) -> list[Hashable]:
-    """Return the group of each row inside if one to FEW of each family had been measured; None for those."""
+    """Return the group of each row inside, as if one to FEW rows of each family were measured; None for those."""
     groups: list[Hashable] = [name if here else None for name, here in zip(families, inside, strict=True)]
     for name in sorted(set(families[inside])):
         places = rng.permutation(np.flatnonzero(families == name))
@@ -159,27 +159,27 @@ def _all_but_few(families: NDArray[Any], inside: NDArray[np.bool_], rng: np.rand
 
 
 def _misses(gp: ResidualGp, groups: Sequence[Hashable]) -> Floats:
-    """Return by how many standard deviations each row with a group is missed, predicted without its group."""
+    """Return the error, in standard deviations, of each row with a group, predicted without its group."""
     mean, sd = gp.left_out(groups)
     found: Floats = np.abs(gp.residuals - mean) / sd
     return found[[group is not None for group in groups]]
 
 
 def _half_width(misses: Floats) -> float:
-    """Return how many standard deviations reach to 90 % of the rows; few rows give the normal distribution's."""
+    """Return the number of standard deviations that covers 90 % of the rows; the normal distribution's for few rows."""
     if len(misses) < _MIN_WIDTH_ROWS:
         return _NORMAL_Z
     return max(_conformal(misses), _FLOOR_Z * _NORMAL_Z)
 
 
 def _conformal(misses: Floats) -> float:
-    """Return the quantile that holds for one more draw (split conformal prediction: Vovk 2005)."""
+    """Return the quantile that covers one further draw (split conformal prediction: Vovk 2005)."""
     rank = int(np.ceil((len(misses) + 1) * LEVEL))
     return float(np.sort(misses)[min(rank, len(misses)) - 1])
 
 
 def _widened(model: TimeModel, rows: Measurements) -> float:
-    """Return by what the site's own runs, each left out, widen the intervals: 1 where 90 % of them are inside."""
+    """Return the factor by which the site's own runs, each left out, widen the intervals: 1 if 90 % are inside."""
     if rows.own.sum() < MIN_OWN:
         return 1.0
     misses = _misses(model.gp, list(range(len(rows))))[rows.own]
@@ -187,7 +187,7 @@ def _widened(model: TimeModel, rows: Measurements) -> float:
 
 
 def _least_nearness(gp: ResidualGp) -> float:
-    """Return the nearness below which a program resembles nothing measured: few families are as far from all others."""
+    """Return the nearness below which a program is unlike all measured: few families are so far from all others."""
     others = mix_overlap(gp.features, gp.features)
     others[same_family(gp.families, gp.families)] = 0.0
     np.fill_diagonal(others, 0.0)
@@ -203,7 +203,7 @@ def fit_kernel(
     most_rows: int = 300,
     iterations: int = 40,
 ) -> Kernel:
-    """Return the kernel of highest posterior density for at most so many drawn rows: it takes some fifty inversions."""
+    """Return the kernel of highest posterior density for at most `most_rows` drawn rows, by about 50 inversions."""
     rows = np.arange(len(residuals))
     if len(rows) > most_rows:
         rows = np.random.default_rng(seed).permutation(len(rows))[:most_rows]

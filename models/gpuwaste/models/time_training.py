@@ -21,14 +21,14 @@ from gpuwaste.models.time_fit import MIN_ROWS, Measurements, fit_model, measurem
 from gpuwaste.models.time_transfer import transfer
 from gpuwaste.models.training_progress import TrainingProgress
 
-MIN_JUDGED: Final = 100  # programs below which errors are not judged: five folds of too few
+MIN_JUDGED: Final = 100  # with fewer programs errors are not judged: too few for five folds
 _NAMED: Final = 4  # kinds of hardware that a card names
 Sums = Callable[[Path], Mapping[str, OpSum]]
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What was measured on one type of GPU."""
+    """The measurements on one type of GPU."""
 
     gpu: str
     rows: Measurements
@@ -46,7 +46,7 @@ class TrainedTimes:
 
 def sums_of(path: Path) -> Mapping[str, OpSum]:
     """Return the sums of a program's file. Raises ParseError, UsageError."""
-    from gpuwaste.estimate.reading import read_program  # noqa: PLC0415 the readers are many
+    from gpuwaste.estimate.reading import read_program  # noqa: PLC0415 many readers
 
     return op_sums(read_program(path))
 
@@ -63,10 +63,10 @@ def train_times(
     progress: TrainingProgress | None = None,
     read: Sums = sums_of,
 ) -> TrainedTimes:
-    """Fit a model for each type of GPU, judge it, register the bundle; promote where asked or where none is in use.
+    """Fit a model for each type of GPU, judge it, register the bundle; promote if requested or if none is in use.
 
-    Types with too few programs for a model of their own are scaled from the type with the most and corrected by what
-    was measured. Raises NoDataError, ModelError, GpuwasteError; the registry is unchanged then.
+    Types with too few programs for their own model are scaled from the type with the most and corrected by the
+    measurements. Raises NoDataError, ModelError, GpuwasteError; the registry is unchanged then.
     """
     show = progress or TrainingProgress()
     had_champion = registry.champion() is not None
@@ -103,7 +103,7 @@ def _published(registry: TimesRegistry, card: TimeCard, models: Mapping[str, Tim
 
 
 def _calibrated(folders: Sequence[Path], read: Sums, step: Callable[[], object]) -> list[Calibrated]:
-    """Return what the directories hold, those of one type together, the type with the most programs first."""
+    """Return the directories' measurements, merged by type, the type with the most programs first."""
     rows: dict[str, list[tuple[Mapping[str, OpSum], str, float, bool]]] = {}
     left_out: dict[str, Counter[str]] = {}
     hardware: dict[str, Counter[str]] = {}
@@ -157,7 +157,7 @@ def _models(calibrated: Sequence[Calibrated], seed: int, step: Callable[[], obje
 
 
 def _scaled(models: Mapping[str, TimeModel], each: Calibrated) -> TimeModel | None:
-    """Return a model scaled from the type with the most programs; None where the table lacks one of both types."""
+    """Return a model scaled from the type with the most programs; None where the table lacks one of the two."""
     target = find(each.gpu)
     source = next((find(gpu) for gpu, model in models.items() if not model.grounds.scaled_from), None)
     if target is None or source is None:

@@ -1,8 +1,8 @@
-"""The model of a GPU type from another type's, with few programs measured on it; never fitted anew from few.
+"""The model of a GPU type from another type's, with few programs measured on it; never fitted only to the few.
 
 The old roofline is scaled by the data sheets, then its three groups of coefficients (executions, FLOPs, bytes) by a
-factor each, held near 1; a Gaussian process on what is left corrects by op mix. A program that was measured on the old
-type keeps what the old process knows of it.
+factor each, held near 1; a Gaussian process on the remaining errors corrects by op mix. A program that was measured on
+the old type keeps the old process' knowledge of it.
 """
 
 from dataclasses import replace
@@ -23,12 +23,12 @@ from gpuwaste.models.time_fit import Measurements
 Floats = NDArray[np.float64]
 MIN_ROWS: Final = 10
 _ERROR: Final = 0.06  # of the logarithm of a ratio, when the three factors are fitted
-_FACTOR_SD: Final = 0.4  # of the logarithm of a factor around the data sheets'
+_FACTOR_SD: Final = 0.4  # of the logarithm of a factor around that of the data sheets
 _LENGTHS: Final = (0.5, 1.0, 2.0, 4.0)
 _NOISES: Final = (0.02, 0.05)
-_LEFT_SD: Final = 0.15  # of what the factors leave, by op mix
+_LEFT_SD: Final = 0.15  # of the errors that remain after the factors, by op mix
 _COMPARED: Final = frozenset({"time_by_kind"})
-_NEVER: Final = -30.0  # the logarithm of a variance or a weight that counts nothing
+_NEVER: Final = -30.0  # the logarithm of a variance or a weight without effect
 
 
 def transfer(old: TimeModel, source: GpuType, target: GpuType, rows: Measurements) -> TimeModel:
@@ -69,7 +69,7 @@ def _fitted(sheet: Roofline, work: Floats, aim: Floats) -> Roofline:
 
 
 def _kernel(features: Floats, left: Floats) -> Kernel:
-    """Return the kernel, of eight, under which what is left is most probable; few rows bear no search."""
+    """Return the one of eight kernels under which the remaining errors are most probable; too few rows for a search."""
     apart = distances(features, features)
     centred = left - np.median(left)
 

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 
 class TrainingProgress:
-    """Stages one after the other; `seconds` has what each took. Without a stream it keeps the times alone."""
+    """Stages one after the other; `seconds` has the duration of each. Without a stream it only keeps the times."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.seconds: dict[str, float] = {}
@@ -18,7 +18,7 @@ class TrainingProgress:
 
     @contextmanager
     def stage(self, name: str, total: int = 0) -> Iterator[Callable[[], None]]:
-        """Show a stage of `total` steps (0: not known); yields what is called after each step."""
+        """Show a stage of `total` steps (0: unknown); yield a function to call after each step."""
         began = time.perf_counter()
         with tqdm(total=total or None, desc=name, file=self._stream, disable=not self._bars, leave=False) as bar:
             yield bar.update

@@ -1,6 +1,6 @@
-"""From a table of jobs to what trees learn from: repeats left out, vectors by replay, parts split by time.
+"""From a table of jobs to the trees' training data: repeats left out, vectors by replay, parts split by time.
 
-What a log lacks is named: all that could be learnt from, or a target's labels. A row of an earlier part whose outcome
+Errors name what a log lacks: everything to learn from, or a target's labels. A row of an earlier part whose outcome
 became known only after the next part had begun is left out of it: at that moment nobody could have learnt from it
 (purging, as in evaluation of time series with overlapping labels).
 """
@@ -48,7 +48,7 @@ class HistorySplit:
 
 
 def split_by_time(table: JobTable, shares: tuple[float, float, float] = SHARES) -> HistorySplit:
-    """Cut the table by order of submission; raises NoDataError below MIN_ROWS rows."""
+    """Cut the table by order of submission. Raises NoDataError below MIN_ROWS rows."""
     n = len(table)
     if n < MIN_ROWS:
         raise NoDataError(f"{n} jobs are too few to train and evaluate on: at least {MIN_ROWS} are needed")
@@ -68,7 +68,7 @@ def final_cut(table: JobTable) -> tuple[Rows, Rows]:
 
 
 def folds_by_time(table: JobTable, rows: Rows, count: int) -> Iterator[tuple[Rows, Rows]]:
-    """Yield (learn, judge) pairs whose first part grows: the classical walk forward, `count` of them."""
+    """Yield `count` (learn, judge) pairs whose first part grows: the classical walk forward."""
     edges = np.linspace(0, len(rows), count + 2).astype(int)[1:]
     for cut, end in pairwise(edges):
         if 0 < cut < end:
@@ -84,8 +84,8 @@ def known_before(table: JobTable, rows: Rows, instant: int) -> Rows:
 class Prepared:
     """Runs in the order of submission, their vectors float32 [n, F], and the state after all events of the log.
 
-    `repeated` rows told a run a second time and are left out; `earlier` ones are before the time asked for, and stand
-    behind the vectors alone.
+    `repeated` rows are second records of a run and are left out; `earlier` ones are before the requested time, and only
+    the vectors use them.
     """
 
     table: JobTable
@@ -96,7 +96,7 @@ class Prepared:
 
 
 def prepare(table: JobTable, where: str, since: int | None = None) -> Prepared:
-    """Return the runs submitted at or after `since` (UTC s), with vectors that know the earlier ones.
+    """Return the runs submitted at or after `since` (UTC s), with vectors that include the earlier ones.
 
     Raises NoDataError where nothing can be learnt from them.
     """
@@ -114,7 +114,7 @@ def prepare(table: JobTable, where: str, since: int | None = None) -> Prepared:
 
 
 def _first_told(table: JobTable) -> NDArray[np.bool_]:
-    """Tell which rows are the first of their run; equal ones are neighbours but for their order by start."""
+    """Return which rows are the first of their run; repeats have equal submission, job id and start."""
     keys = np.column_stack([table.submit, table.job_id, table.start])
     order = np.lexsort(keys.T[::-1])
     again = (keys[order][1:] == keys[order][:-1]).all(axis=1)
@@ -124,14 +124,14 @@ def _first_told(table: JobTable) -> NDArray[np.bool_]:
 
 
 def _check(vectors: NDArray[np.float32]) -> None:
-    """Refuse infinite values: trees cannot learn from them, and they are a defect of a feature."""
+    """Reject infinite values: trees cannot learn from them, and they are a defect of a feature."""
     infinite = [feature.name for feature, column in zip(FEATURES, vectors.T, strict=True) if np.isinf(column).any()]
     if infinite:
         raise ModelError(f"features {', '.join(infinite)}: infinite values: a bug in gpuwaste, please report it")
 
 
 def named_targets(names: Sequence[str]) -> Sequence[Target]:
-    """Return the targets of these names in their own order, all for none. Raises UsageError."""
+    """Return the targets of these names in their own order, all of them without names. Raises UsageError."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
         raise UsageError(f"--targets {unknown[0][:40]!r}: known are {', '.join(BY_NAME)}")
@@ -157,7 +157,7 @@ def reason_of(target: Target, table: JobTable) -> str:
 
 
 def warnings_of(table: JobTable) -> list[str]:
-    """Return what makes a log a poor teacher, in sentences for the card."""
+    """Return sentences for the card about what makes a log poor training data."""
     found: list[str] = []
     if not _said(table.user):
         found.append("The log names no users: what one user's jobs have in common is lost.")

@@ -1,7 +1,7 @@
 """A log's waits as rows to learn from and to judge: features, and what the queue simulation and the baselines expect.
 
-The log is played in the order of time. Nothing that happens at the instant of a submission or later is known: not the
-start of a job that is submitted with it.
+The log is replayed in the order of time. Nothing that happens at the instant of a submission or later is known, not
+even the start of a job submitted at the same time.
 """
 
 import heapq
@@ -23,7 +23,7 @@ ROLLED: Final = {count: f"rolling quantile, last {count} of partition and size" 
 
 
 class WaitRows(NamedTuple):
-    """m submissions whose waits are known, in order: `features` [m, k] as learnt from; seconds elsewhere.
+    """m submissions whose waits are known, in order: `features` [m, k] for the trees; seconds elsewhere.
 
     `simulated` [m, 3] are p10, p50 and p90; `baselines` the same by name.
     """
@@ -36,12 +36,12 @@ class WaitRows(NamedTuple):
 
     @property
     def waited(self) -> Floats:
-        """Return what each job waited [m]."""
+        """Return the wait of each job [m]."""
         return (self.start - self.submit).astype(np.float64)
 
 
 class WaitLog(NamedTuple):
-    """n jobs by submission, the start of one that never started -1; `gone` is when each left the queue or the machine.
+    """n jobs by submission, start -1 for one that never started; `gone` is when each left the queue or the machine.
 
     `capacity` [P, 2] are the processors and the GPUs of each pool, `pools` the partitions' names.
     """
@@ -53,7 +53,7 @@ class WaitLog(NamedTuple):
 
 
 def wait_rows(log: WaitLog, *, draws: int, every: int = 1, ticks: Iterable[object] | None = None) -> WaitRows:
-    """Return every k-th submission that started, with what was known then. `ticks` is drawn from once a submission."""
+    """Return each `every`-th submission that started, with what was known then. `ticks` is advanced per submission."""
     known, tick = Knowledge(), iter(ticks or ())
     rows: list[int] = []
     features: list[list[float]] = []
@@ -83,7 +83,7 @@ def wait_rows(log: WaitLog, *, draws: int, every: int = 1, ticks: Iterable[objec
 
 
 class SubmissionQueue(NamedTuple):
-    """What is known as job `row` is submitted: rows that run, rows that wait, of any pool, in their order."""
+    """What is known when job `row` is submitted: running rows and waiting rows, of any pool, in order."""
 
     row: int
     running: Ints
@@ -91,9 +91,9 @@ class SubmissionQueue(NamedTuple):
 
 
 def wait_log(table: JobTable, processors: int | None) -> WaitLog:
-    """Return the log of a table whose starts are known. A partition is as large as the most that it held at once.
+    """Return the log of a table whose starts are known. A partition's size is the most that it held at once.
 
-    With one partition the machine is as large as the log says (`processors`). Jobs without processors are left out.
+    With one partition the machine has the size in the log (`processors`). Jobs without processors are left out.
     """
     held = np.where(table.alloc_cpus >= 1, table.alloc_cpus, np.nan_to_num(table.cpus, nan=0.0))
     table = table.take(np.flatnonzero(held >= 1))
@@ -123,7 +123,7 @@ def wait_log(table: JobTable, processors: int | None) -> WaitLog:
 
 
 def whole(amounts: Floats) -> Ints:
-    """Return amounts as whole numbers, 0 for one that is not known."""
+    """Return amounts as integers, 0 for an unknown one."""
     found: Ints = np.nan_to_num(amounts, nan=0.0).astype(np.int64)
     return found
 
@@ -133,7 +133,7 @@ def _capacity(jobs: JobRows, gone: Ints) -> tuple[int, int]:
 
 
 def most_held(start: Ints, gone: Ints, amounts: Ints) -> int:
-    """Return the most that these jobs held at once, and at least what each of them asks for."""
+    """Return the most that these jobs held at once, at least the request of each."""
     ran = start >= 0
     instants, changes = np.concatenate((start[ran], gone[ran])), np.concatenate((amounts[ran], -amounts[ran]))
     held = np.cumsum(changes[np.lexsort((changes, instants))])
@@ -141,7 +141,7 @@ def most_held(start: Ints, gone: Ints, amounts: Ints) -> int:
 
 
 def submissions(log: WaitLog, known: Knowledge) -> Iterator[SubmissionQueue]:
-    """Yield each submission in order; `known` has learnt from what had started and ended by then."""
+    """Yield each submission in order; `known` has learnt from the starts and ends before it."""
     jobs = log.jobs
     starts: list[tuple[int, int]] = []
     ends: list[tuple[int, int]] = []
@@ -171,7 +171,7 @@ def submissions(log: WaitLog, known: Knowledge) -> Iterator[SubmissionQueue]:
 
 
 def instant_of(log: WaitLog, seen: SubmissionQueue) -> QueueInstant:
-    """Return the pool of one submission, as it was then."""
+    """Return the pool of one submission at that instant."""
     own = log.jobs.pool[seen.row]
     running, waiting = (rows[log.jobs.pool[rows] == own] for rows in (seen.running, seen.waiting))
     return QueueInstant(

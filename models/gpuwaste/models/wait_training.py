@@ -1,7 +1,7 @@
 """gpuwaste train --waits: from a history with waits to a bundle of waits in its own registry.
 
-The history is replayed in the order of time; the figures of the card are of trees that knew nothing later, those of the
-bundle learn from all of it. The correction begins with the errors of that replay.
+The history is replayed in the order of time; the figures of the card are of trees that had not seen anything later, the
+bundle's trees learn from all of it. The correction begins with the errors of that replay.
 """
 
 import json
@@ -33,13 +33,13 @@ from gpuwaste.plan.wait_bundle import MACHINE, SHIFTS, PoolSize, WaitCard, WaitM
 from gpuwaste.plan.wait_features import TARGET, wait_features
 
 DRAWS: Final = 20
-MIN_STARTED: Final = 500  # jobs that have started, below which nothing is learnt
+MIN_STARTED: Final = 500  # with fewer started jobs nothing is learnt
 MAX_JOBS: Final = 100_000  # the last ones of a history: bounds time and memory
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedWaits:
-    """What came of it."""
+    """The result of a training."""
 
     directory: Path
     card: WaitCard
@@ -61,9 +61,9 @@ def train_waits(
     promote: bool = False,
     progress: TrainingProgress | None = None,
 ) -> TrainedWaits:
-    """Replay, judge, fit, export, register; promote where asked or where there is no champion.
+    """Replay, judge, fit, export, register; promote if requested or if there is no champion.
 
-    Raises NoDataError where there are too few waits, ModelError where the gate or the registry refuses.
+    Raises NoDataError where there are too few waits, ModelError where the gate or the registry rejects.
     """
     show, registry = progress or TrainingProgress(), waits_registry(models_dir)
     had_champion = registry.champion() is not None

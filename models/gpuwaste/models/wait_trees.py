@@ -1,8 +1,8 @@
-"""Trees that give quantiles of waits, fitted in windows of time and shifted by past errors; and how good they are.
+"""Trees that predict quantiles of waits, fitted in windows of time and shifted by past errors; and their figures.
 
-Before each window the trees are fitted to the jobs that had started by then; a job that still waits enters with what it
-has waited so far, since to leave it out would teach that waits are short. Coverage and pinball loss are compared with
-the best of the baselines.
+Before each window the trees are fitted to the jobs that had started by then; a job that still waits enters with its
+wait so far, since leaving it out would bias the trees to short waits. Coverage and pinball loss are compared with the
+best of the baselines.
 """
 
 import heapq
@@ -19,7 +19,7 @@ from gpuwaste.plan.start_time.wait_correction import WaitShifts
 from gpuwaste.plan.wait_bundle import WaitFigures, raw_of, seconds_of
 
 Floats = NDArray[np.float64]
-WINDOWS: Final = 10  # of equally many submissions; the trees are fitted anew before each
+WINDOWS: Final = 10  # with equal numbers of submissions; the trees are fitted again before each
 FIRST: Final = 0.1  # share of the log before the first window
 ROUNDS: Final = 120
 MIN_ROWS: Final = 50
@@ -62,7 +62,7 @@ def learnt(rows: WaitRows, *, windows: int = WINDOWS, seed: int = 1, threads: in
 def corrected(rows: WaitRows, said: Floats, shifts: WaitShifts | None = None) -> Floats:
     """Return the quantiles [m, 3] shifted by the errors of the jobs that had started before each submission.
 
-    `shifts` is left as it is after the last submission.
+    `shifts` keeps its state after the last submission.
     """
     shifts, found = shifts or WaitShifts(), np.full_like(said, np.nan)
     started: list[tuple[int, int]] = []
@@ -85,7 +85,7 @@ def pinball(waited: Floats, said: Floats) -> float:
 def figures(rows: WaitRows, raw: Floats) -> tuple[list[WaitFigures], int]:
     """Return the figures of the baselines and of the predictions, and how many jobs were judged.
 
-    `raw` [m, 3] is what trees said that were fitted in the order of time (learnt_waits.py).
+    `raw` [m, 3] are the predictions of trees fitted in the order of time (learnt_waits.py).
     """
     said = {
         **rows.baselines,

@@ -1,1 +1,1 @@
-"""The daemon beside slurmctld that says what to expect of a submission. Imports wire, predict, policy and below."""
+"""The daemon on the slurmctld host that advises on submissions. Imports wire, predict, policy and below."""

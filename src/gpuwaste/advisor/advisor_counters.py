@@ -1,4 +1,4 @@
-"""What the advisor counts, on the loop's thread; /metrics reads it from another."""
+"""The advisor's counters, updated on the loop's thread; /metrics reads them from another."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,17 +10,17 @@ BUCKETS_US: Final = (50, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10_000,
 VIAS: Final = ("c", "lua")
 PLUGIN: Final = ("asked", "answered", "missed", "refused", "skipped", "opened", "killed", "stale", "oversize")
 _LARGEST: Final = 1 << 53
-_LATE: Final = 256  # requests that may overtake one another: far above the queue
+_LATE: Final = 256  # requests that may overtake each other: far above the queue's length
 
 
 @dataclass(slots=True)
 class Counters:
     """Totals since the start.
 
-    `asked` counts requests by what became of them, `verdicts` by (action, would_be, mode, held), `shadow` verdicts by
-    what became of scoring other models beside. `plugin` holds the largest totals that the plugins have reported, by
-    (via, name): they count since slurmctld's start. One that is a little smaller is from a request that came late; far
-    smaller ones are from after a restart, and taken as they are.
+    `asked` counts requests by outcome, `verdicts` by (action, would_be, mode, held), `shadow` verdicts by the outcome
+    of scoring other models as well. `plugin` has the largest totals that the plugins have reported, by (via, name):
+    they count since slurmctld's start. A slightly smaller total is from a request that arrived late; much smaller ones
+    are from after a restart, and replace the old ones.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -32,12 +32,12 @@ class Counters:
     sum_us: int = 0
 
     def answered(self, latency_us: int) -> None:
-        """Note how long an answer took, from the connection on."""
+        """Count an answer with its latency, measured from the connection on."""
         self.buckets[bisect_left(BUCKETS_US, latency_us)] += 1
         self.sum_us += latency_us
 
     def reported(self, via: object, totals: object) -> None:
-        """Take a plugin's own totals; what is no number is passed over."""
+        """Take a plugin's totals; values that are not numbers are ignored."""
         if not isinstance(totals, Mapping) or via not in VIAS:
             return
         found = {(str(via), name): value for name in PLUGIN if _is_total(value := totals.get(name))}

@@ -51,7 +51,7 @@ _LOADED: Final[tuple[type[Part], ...]] = (
     BudgetCounts,
     Judge,
 )
-"""What is loaded before the socket is there; whoever uses another is behind it, since the last ends first."""
+"""Parts loaded before the socket is created; a part is listed after those that it uses, since the last ends first."""
 _SERVING: Final[tuple[type[Part], ...]] = (
     RequestHandler,
     Server,
@@ -70,21 +70,21 @@ _SCRIPT: Final = "#!/bin/bash\n#SBATCH --gres=gpu:4 --mem=64G\nsrun python train
 
 
 def run_advisor(config: Config, path: Path | None = None) -> int:
-    """Run the advisor until a signal; returns the exit code. Raises GpuwasteError where it cannot start.
+    """Run the advisor until a signal; return the exit code. Raises GpuwasteError where it cannot start.
 
-    `path` is the configuration file that SIGHUP reads again, None for the default one.
+    `path` is the configuration file that SIGHUP reloads, None for the default one.
     """
     set_up_logging()
     notifier = SystemdNotifier.from_environment()
     stop = threading.Event()
     for number in _SIGNALS:
         signal.signal(number, lambda *_: stop.set())
-    signal.signal(signal.SIGHUP, lambda *_: None)  # the policies are about to be read
+    signal.signal(signal.SIGHUP, lambda *_: None)  # the policies are read below anyway
     os.umask(UMASK)
     closed_directory(Path(config.advisor.state_dir), "[advisor] state_dir")
     closed_directory(Path(config.advisor.socket).parent, "[advisor] socket", 0o755)
     slurm, clock = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s), SystemClock()
-    refuse_living(Path(config.advisor.socket))  # before minutes are spent on the history
+    refuse_living(Path(config.advisor.socket))  # before the history is loaded, which takes minutes
     cluster = cluster_of(config, slurm, clock, stop, waiting=notifier.starting)
     if stop.is_set():
         return 0
@@ -95,7 +95,7 @@ def run_advisor(config: Config, path: Path | None = None) -> int:
 
 
 class Advisor:
-    """One advisor; `run` serves until `stop` is set or a signal comes."""
+    """One advisor; `run` serves until `stop` is set or a signal arrives."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Advisor:
         notifier: SystemdNotifier = SILENT,
         read: Callable[[], Config] = load_config,
     ) -> None:
-        """Load what has to be there before the first answer. Raises GpuwasteError."""
+        """Load what the first answer needs. Raises GpuwasteError."""
         self._config = config
         self._ports = ports
         self._notifier = notifier
@@ -115,7 +115,7 @@ class Advisor:
         self._parts.make(_LOADED)
 
     def run(self, stop: threading.Event) -> int:
-        """Warm up, listen, serve; returns the exit code. Raises ConfigError where it cannot listen."""
+        """Warm up, listen, serve; return the exit code. Raises ConfigError where it cannot listen."""
         parts = self._parts
         try:
             _warm(parts.get(Judge).adviser)
@@ -138,13 +138,13 @@ class Advisor:
             _STOPS.log()
         finally:
             if (listener := parts.find(ListeningSocket)) is not None:
-                listener.close()  # first, so that nobody waits for an answer
+                listener.close()  # first, so that no client waits for an answer
             parts.close()
         _STOPPED.log()
         return 0
 
     def reload(self) -> None:
-        """Read configuration and policies again, on a thread; what is in force stays where the new cannot be used."""
+        """Reload configuration and policies, on a thread; those in force stay if the new ones cannot be used."""
         threading.Thread(target=self._reload, name="reload", daemon=True).start()
 
     def _reload(self) -> None:
@@ -155,7 +155,7 @@ class Advisor:
 
 
 def _warm(adviser: Adviser) -> None:
-    """Read, score, explain, decide and encode for nobody. Raises ModelError where the model does not run."""
+    """Read, score, explain, decide and encode dummy submissions. Raises ModelError where the model does not run."""
     desc = read_job_desc({"user_id": 0, "name": "_warm", "tres_per_node": "gres:gpu:4", "script": _SCRIPT})
     for number in range(_ROUNDS):
         asked = AdviceRequest(desc.request("", 1_700_000_000 + number))
@@ -164,10 +164,10 @@ def _warm(adviser: Adviser) -> None:
 
 
 def _prefer_answers() -> None:
-    """Keep what would hold an answer up away from it: the collection of garbage, and threads that work long.
+    """Avoid delays of answers by garbage collection and by threads that compute for long.
 
-    What is there now lives as long as the process and need not be looked at again; the loop collects the rest while
-    nobody asks. A thread that computes gives way within 20 us instead of 5 ms.
+    Existing objects live as long as the process and need no further collection; the loop collects the others while
+    there are no requests. A computing thread yields within 20 us instead of 5 ms.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""AdvisorHistory: the job history that advice uses: loaded before the first answer, then followed event by event.
+"""AdvisorHistory: the job history that advice uses: loaded before the first answer, then updated event by event.
 
-It is loaded from what was saved here, from the hub's snapshot, or from the hub's stream.
+It is loaded from the local copy, from the hub's snapshot, or from the hub's stream.
 """
 
 import shutil
@@ -28,9 +28,9 @@ from gpuwaste.net.hub_client import HubClient
 from gpuwaste.slurm.submit.job_request import JobRequest, request_of
 
 SAVED: Final = "history"
-FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there on
-PAGE: Final = 10_000  # before anybody asks
-MAX_ENDED: Final = 50_000  # ended runs of which a repeat is known
+FAR_BEHIND: Final = 20_000  # events; with more the hub's snapshot is faster
+PAGE: Final = 10_000  # before the first request
+MAX_ENDED: Final = 50_000  # ended runs whose repeated events are recognized
 _FETCHED: Final = "history.fetched"
 _UNUSABLE: Final = log_event.info("saved-history-unusable: saved job history not used: {error}")
 _NO_SNAPSHOT: Final = log_event.info("no-history-snapshot: no snapshot of job history, reading every event: {error}")
@@ -44,11 +44,11 @@ NOT_SAVED: Final = log_event.warning(
     "Check the disk and the permissions of `[advisor] state_dir`. A restart fetches more from the hub.",
 )
 MAX_JOBS: Final = 20_000
-Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which all before it is known
+Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which everything is known
 
 
 def saved_history(state_dir: Path, cluster: str) -> Follower | None:
-    """Return the history that was saved here, None where there is none of this version and cluster."""
+    """Return the locally saved history, None where there is none of this version and cluster."""
     directory = state_dir / SAVED
     if not directory.exists():
         return None
@@ -65,7 +65,7 @@ def load_history(directory: Path, cluster: str) -> Follower:
 
 
 def boot_history(hub: HubClient, state_dir: Path, cluster: str) -> Follower:
-    """Return the history as the hub knows it, nearly up to now. Raises GpuwasteError where the hub is not reached."""
+    """Return the hub's history, nearly up to now. Raises GpuwasteError where the hub cannot be reached."""
     follower = saved_history(state_dir, cluster)
     if follower is None or _far_behind(hub, follower):
         follower = _fetched(hub, state_dir, cluster) or Follower(HistoryState(), cluster, max_ended=MAX_ENDED)
@@ -73,7 +73,7 @@ def boot_history(hub: HubClient, state_dir: Path, cluster: str) -> Follower:
 
 
 def boot_history_by(hub: HubClient, state_dir: Path, cluster: str, under_use: UnderUse) -> Follower:
-    """Return the history with the use of GPUs counted by a rule, whatever was saved here. Raises GpuwasteError."""
+    """Return the history with the use of GPUs counted by a rule, ignoring the local copy. Raises GpuwasteError."""
     empty = HistoryState(under_use=under_use)
     follower = _fetched(hub, state_dir, cluster) or Follower(empty, cluster, max_ended=MAX_ENDED)
     if follower.state.under_use != under_use:
@@ -88,7 +88,7 @@ def _up_to_now(hub: HubClient, follower: Follower) -> Follower:
 
 
 def history_pages(hub: HubClient, follower: Follower, page: int = PAGE) -> Iterator[list[HistoryEvent]]:
-    """Yield what the follower does not know yet; each page has to be applied before the next one is asked for."""
+    """Yield what the follower does not know yet; each page has to be applied before the next one is requested."""
     while events := hub.history(follower.seq, page, event_from_json):
         before = follower.seq
         yield events
@@ -99,14 +99,14 @@ def history_pages(hub: HubClient, follower: Follower, page: int = PAGE) -> Itera
 
 
 def _far_behind(hub: HubClient, follower: Follower) -> bool:
-    """Tell whether there is more to read than a snapshot takes, or a store that knows less than we do."""
+    """Return whether a snapshot is faster than the events to read, or the hub's store is behind the follower."""
     if not hub.history(follower.seq + FAR_BEHIND, 1, event_from_json):
         return follower.seq > 0 and not hub.history(follower.seq - 1, 1, event_from_json)
     return True
 
 
 def _fetched(hub: HubClient, state_dir: Path, cluster: str) -> Follower | None:
-    """Return the hub's snapshot, None where it has none for us: then the stream is read from its beginning."""
+    """Return the hub's snapshot, None where it has no suitable one: then the stream is read from its beginning."""
     directory = state_dir / _FETCHED
     try:
         hub.get_snapshot(directory)
@@ -133,17 +133,17 @@ class Pending:
         return None if self._held or not self.items else self.items.popleft()
 
     def hold(self, *, held: bool) -> None:
-        """Keep back, or give out again, what there is; on the loop's thread."""
+        """Hold the items back, or release them; on the loop's thread."""
         self._held = held
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
+    """The history is on disk: subscribers save what belongs to it, while nothing changes it."""
 
 
 class KnownJobs:
-    """Requests of jobs that have not ended, by job id: a modification says only what changes. On the loop's thread."""
+    """Requests of jobs that have not ended, by job id: a modification has only the changes. On the loop's thread."""
 
     def __init__(self, most: int = MAX_JOBS) -> None:
         self._most = most
@@ -162,12 +162,12 @@ class KnownJobs:
             self._requests[job.job_id] = request_of(job)
 
     def get(self, job_id: int) -> JobRequest | None:
-        """Return what a job asked for at its submission, None where that is not known."""
+        """Return a job's request at its submission, None where that is unknown."""
         return self._requests.get(job_id)
 
 
 class Freshness(Part):
-    """How far the history is known: on the steady clock, so that a step of the wall clock ages nothing."""
+    """How current the history is: on the steady clock, so that a step of the wall clock does not age it."""
 
     def __init__(self, clock: Clock, stale_s: float) -> None:
         self._clock = clock
@@ -181,16 +181,16 @@ class Freshness(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """From which age on the history is too old."""
+        """The age from which the history is too old."""
         return {("advisor.stale_s",): lambda c: setattr(self, "stale_s", c.advisor.stale_s)}
 
     def current(self, mono_us: int) -> None:
-        """Note that everything up to an instant of the steady clock is known."""
+        """Record that everything up to an instant of the steady clock is known."""
         if self._current_us is None or mono_us > self._current_us:
             self._current_us = mono_us
 
     def age_us(self) -> int | None:
-        """Return how old the newest knowledge is, None where there is none."""
+        """Return the age of the newest information, None where there is none."""
         return None if self._current_us is None else max(0, self._clock.mono_us() - self._current_us)
 
     def as_of(self) -> int:
@@ -200,13 +200,13 @@ class Freshness(Part):
 
     @property
     def stale(self) -> bool:
-        """Whether the history is too old to speak of."""
+        """Whether the history is too old to be used."""
         age = self.age_us()
         return age is None or age > self.stale_s * 1e6
 
 
 class AdvisorHistory(Part):
-    """What is known; `follower` is replaced, and `learn` called, on the loop's thread."""
+    """The history; `follower` is replaced, and `learn` called, on the loop's thread."""
 
     def __init__(self, parts: Parts) -> None:
         """Read the history."""
@@ -219,7 +219,7 @@ class AdvisorHistory(Part):
         self.follower = _read(ports)
 
     def learn(self) -> bool:
-        """Take in one event; false where nothing is left."""
+        """Apply one event; false where none is left."""
         item = self._pending.take()
         if item is None:
             return False
@@ -231,18 +231,18 @@ class AdvisorHistory(Part):
             self._jobs.note(item)
             if item.job is not None:
                 self._users.ahead(item.job.user)
-        except Exception as error:  # noqa: BLE001 an event that breaks us must not end the loop
+        except Exception as error:  # noqa: BLE001 an event that raises must not end the loop
             self._counters.troubles["event"] += 1
             self.follower.seq = max(self.follower.seq, item.seq)
             BUG.log(error, what=f"history event of {item.run_key}")
         return True
 
     def before_start(self) -> None:
-        """Save at the end what is learned from here on."""
+        """Enable saving at the end, since events are learned from now on."""
         self._started = True
 
     def close(self) -> None:
-        """Save what was learned, and have that saved which belongs to it. Raises nothing."""
+        """Save what was learned, and have subscribers save what belongs to it. Raises nothing."""
         if not self._started:
             return
         try:
@@ -253,10 +253,10 @@ class AdvisorHistory(Part):
 
 
 def _read(ports: AdvisorPorts) -> Follower:
-    """Return the history from the hub; where it is not reached what was saved here, else none: all is stale."""
+    """Return the history from the hub; if it cannot be reached the local copy, else an empty one: all is stale."""
     try:
         follower = boot_history(ports.hub, ports.state_dir, ports.cluster)
-    except Exception as error:  # noqa: BLE001 whatever the hub says, an advisor with an old history beats none
+    except Exception as error:  # noqa: BLE001 whatever the hub answers, an advisor with an old history is better than none
         if isinstance(error, GpuwasteError):
             STALE.log(error=error)
         else:

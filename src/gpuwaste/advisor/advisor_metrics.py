@@ -1,4 +1,4 @@
-"""The advisor's /metrics: what it counted, and what it stands on. No label holds a user's name."""
+"""The advisor's /metrics: its counters and its state. No label holds a user's name."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _MICRO: Final = 1e6
 
 @dataclass(frozen=True, slots=True)
 class AdvisorGauges:
-    """What is read at each scrape; ages are seconds, None for nothing to be old."""
+    """Values read at each scrape; ages are in seconds, None where there is nothing."""
 
     version: str
     queue: int
@@ -48,7 +48,7 @@ class AdvisorGauges:
 
 
 class AdvisorExporter(ExporterPart):
-    """Serves them where `[advisor] listen` says."""
+    """Serves the metrics at `[advisor] listen`."""
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -60,14 +60,14 @@ class AdvisorExporter(ExporterPart):
 
 
 class AdvisorCollector(Collector):
-    """Yields the families of one scrape."""
+    """Yields the metric families of one scrape."""
 
     def __init__(self, counters: Counters, standing: Callable[[], AdvisorGauges]) -> None:
         self._counters = counters
         self._standing = standing
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what there is now."""
+        """Yield the current values."""
         counters, now = self._counters, self._standing()
         yield _info(now)
         yield _trial(now)
@@ -188,7 +188,7 @@ def _gauges(now: AdvisorGauges) -> Iterator[Metric]:
 
 
 def _standing(parts: Parts) -> AdvisorGauges:
-    """Return what the parts stand on now."""
+    """Return the current state of the parts."""
     models, freshness, journal = parts.get(AdvisorModels), parts.get(Freshness), parts.get(VerdictJournal)
     follower, policies = parts.get(AdvisorHistory).follower, parts.get(Judge).adviser.policies
     champion, challenger = models.champion.bundle, models.trial.challenger

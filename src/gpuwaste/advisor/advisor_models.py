@@ -1,7 +1,7 @@
-"""AdvisorModels: the model in use and the one on trial with their corrections, and scores of the trial.
+"""AdvisorModels: the model in use and the one on trial with their corrections, and the scoring of the trial.
 
-It comes after the decisions of a batch, with the vectors that these were made from. A request of which half of the time
-is gone gets its answer without it, and so do all while the share of the core is used up.
+Scoring runs after the decisions of a batch, on the same vectors. A request that has used half of its time gets its
+answer without it, and so do all requests while the share of the core is used up.
 """
 
 import time
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gpuwaste.advice.predict.champion import ShadowModel
 
 SHARE: Final = 0.05  # of a core
-_SAVED_S: Final = 1.0  # of CPU that quiet times leave for busy ones, at most
-_IN_TIME: Final = 0.5  # of the time until the answer is due
+_SAVED_S: Final = 1.0  # of CPU that quiet times save for busy ones, at most
+_IN_TIME: Final = 0.5  # share of the time until the answer is due
 _FAILED: Final = log_event.warning(
     "shadow-not-scored: model on trial not scored, repeats are only counted: {error}",
     "Answers are not affected. `gpuwaste model withdraw` ends the trial.",
@@ -52,7 +52,7 @@ class Question:
 
 
 class ShadowScoring:
-    """On the loop's thread, where `models` is replaced too; `counts` has verdicts by what became of it."""
+    """Scores models on trial, on the loop's thread, where `models` is replaced too; `counts`: verdicts by outcome."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ShadowScoring:
         self._at_us = clock.mono_us()
 
     def scores(self, asked: Sequence[Question]) -> list[Shadow]:
-        """Return what each model says of each submission, by its hash; nothing without time. Raises nothing."""
+        """Return each model's probabilities for each submission, by its hash; none without time. Raises nothing."""
         if not self.models or not any(one.wanted for one in asked):
             return [_NOTHING] * len(asked)
         now_us = self._clock.mono_us()
@@ -99,7 +99,7 @@ class ShadowScoring:
                     own = {target: values[row] for target, values in said.items() if target in asked[place].wanted}
                     if own:
                         found[place][model.bundle.hash] = own
-        except Exception as error:  # noqa: BLE001 what is on trial must not cost an answer
+        except Exception as error:  # noqa: BLE001 a model on trial must not prevent an answer
             self._failed(error, len(taken))
         else:
             self.counts["scored"] += len(taken)
@@ -120,7 +120,7 @@ def _in_time(one: Question, now_us: int) -> bool:
 
 
 class AdvisorModels(Part):
-    """Both follow the history of the advisor."""
+    """The model in use and the one on trial; both follow the history of the advisor."""
 
     def __init__(self, parts: Parts) -> None:
         config, state_dir, bus = parts.get(Config), parts.get(AdvisorPorts).state_dir, parts.get(Bus)
@@ -132,10 +132,10 @@ class AdvisorModels(Part):
         bus.subscribe(Saving, lambda _: self.trial.save())
 
     def predictor(self) -> Predictor:
-        """Return what predicts by the model in use."""
+        """Return the predictor of the model in use."""
         return self.champion.predictor(self._history.follower)
 
     def try_out(self, shadow: ShadowScoring) -> None:
-        """Score what is on trial from now on, on the loop's thread."""
+        """Score the model on trial from now on, on the loop's thread."""
         self.trial.follow(self._history.follower)
         shadow.models = self.trial.models(self.champion.hash)

@@ -1,4 +1,4 @@
-"""AdvisorPorts: what the parts of an advisor use: clients, clock, the cluster's name, and the uids that may ask."""
+"""AdvisorPorts: what the parts of an advisor use: clients, clock, the cluster's name, and the permitted uids."""
 
 import os
 import pwd
@@ -33,7 +33,7 @@ _NO_SLURM_USER: Final = log_event.warning(
 
 @dataclass(frozen=True, slots=True)
 class AdvisorPorts:
-    """What the parts of an advisor are given besides its configuration."""
+    """What the parts of an advisor receive besides its configuration."""
 
     cluster: str
     slurm: SlurmClient
@@ -41,7 +41,7 @@ class AdvisorPorts:
     clock: Clock
     state_dir: Path
     allowed: frozenset[int]
-    """The uids that may ask."""
+    """The uids that may send requests."""
 
 
 def cluster_of(
@@ -51,10 +51,9 @@ def cluster_of(
     stop: threading.Event,
     waiting: Callable[[str, float], None] = lambda *_: None,
 ) -> str:
-    """Return the cluster's name: configured, slurmctld's word, or slurm.conf's; waits until one of them says it.
+    """Return the cluster's name: configured, from slurmctld, or from slurm.conf; wait until one of them has it.
 
-    Returns "" where `stop` was set while it waited. `waiting` is told why, and for how many seconds there is no other
-    word.
+    Returns "" where `stop` was set meanwhile. `waiting` is called with the reason, and the seconds until its next call.
     """
     said = False
     while True:
@@ -70,7 +69,7 @@ def cluster_of(
 
 
 def allowed_uids(config: Config, slurm: SlurmClient) -> frozenset[int]:
-    """Return the uids that may ask: root's and SlurmUser's. Raises ConfigError for a user that this host has not."""
+    """Return the uids that may send requests: root and SlurmUser. Raises ConfigError for a user unknown here."""
     name = config.advisor.slurm_user or _setting(config, slurm, "SlurmUser")
     if not name:
         _NO_SLURM_USER.log()
@@ -80,7 +79,7 @@ def allowed_uids(config: Config, slurm: SlurmClient) -> frozenset[int]:
 
 
 def slurm_uid(name: str) -> int:
-    """Return a user's uid by their name or number. Raises ConfigError."""
+    """Return a user's uid by name or number. Raises ConfigError."""
     try:
         return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:
@@ -88,7 +87,7 @@ def slurm_uid(name: str) -> int:
 
 
 def _setting(config: Config, slurm: SlurmClient, name: str) -> str:
-    """Return a setting from slurmctld, else from slurm.conf, "" where neither says it."""
+    """Return a setting from slurmctld, else from slurm.conf, "" where neither has a value."""
     try:
         return slurm.config().settings.get(name, "")
     except (SlurmError, GpuwasteError):

@@ -1,4 +1,4 @@
-"""The advisor's socket: created anew where a dead advisor left one, never taken from a running one."""
+"""The advisor's socket: created again where a dead advisor left one, never taken from a running one."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _TRY_S: Final = 1.0
 
 
 class ListeningSocket(Part):
-    """The advisor's socket, from when it is made on."""
+    """The advisor's listening socket."""
 
     def __init__(self, path: Path) -> None:
         """Raise ConfigError as `open_listener` does."""
@@ -39,11 +39,11 @@ class ListeningSocket(Part):
 def open_listener(path: Path) -> socket.socket:
     """Return the listening socket. Raises ConfigError where a living process listens there, or it cannot be made.
 
-    It is made under another name and then renamed: whoever connects finds the old one or the new one. Its mode is
-    0666, since slurmctld runs as a user whose group we do not know; who may ask is decided by the peer's uid alone.
+    It is made under another name and then renamed: a client finds the old one or the new one. Its mode is 0666, since
+    slurmctld runs as a user whose group is unknown; only the peer's uid decides who may send requests.
     """
     refuse_living(path)
-    fresh = path.with_name(f".{os.getpid()}")  # no longer than the name itself, which may use all the room there is
+    fresh = path.with_name(f".{os.getpid()}")  # no longer than the name itself, which may have the maximum length
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def remove_socket(path: Path, listener: socket.socket) -> None:
 
 
 def refuse_living(path: Path) -> None:
-    """Raise ConfigError where something listens at `path`, or where it is no socket."""
+    """Raise ConfigError where something listens at `path`, or where it is not a socket."""
     require_room("[advisor] socket", path)
     try:
         mode = path.lstat().st_mode

@@ -1,4 +1,4 @@
-"""AdvisorWatch: what changes while the advisor serves, looked at on the feed's thread and swapped on the loop's."""
+"""AdvisorWatch: what changes while the advisor serves, checked on the feed's thread and swapped on the loop's."""
 
 import threading
 from pathlib import Path
@@ -25,7 +25,7 @@ from gpuwaste.plan.plan_document import WaitTableAnswer
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 
 WAITS_EVERY_S: Final = 60
-_SWAP_S: Final = 0.01  # between two looks whether the loop has taken another history
+_SWAP_S: Final = 0.01  # between two checks whether the loop has taken another history
 _POLICIES: Final = log_event.info("policies-in-force: {count} policies in force: {hash}")
 _POLICIES_REJECTED: Final = log_event.error(
     "policies-not-reloaded: cannot reload policies, the loaded ones stay in force: {error}",
@@ -35,7 +35,7 @@ _RULE: Final = log_event.info("under-use-rule: the hub counts under-use by {rule
 
 
 class PolicyReload(Part):
-    """Puts the policies of the directory in force again."""
+    """Reloads the policies of the directory."""
 
     def __init__(self, parts: Parts) -> None:
         self._directory = Path(parts.get(Config).advisor.policies_dir)
@@ -45,12 +45,12 @@ class PolicyReload(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """Where the policies are."""
+        """The key of the policies' directory."""
         keys = ("advisor.policies_dir",)
         return {keys: lambda c: setattr(self, "_directory", Path(c.advisor.policies_dir))}
 
     def reload(self) -> None:
-        """Read the policies again, on any thread; those in force stay where the new ones cannot be used."""
+        """Reload the policies, on any thread; those in force stay if the new ones cannot be used."""
         try:
             policies = load_policies(self._directory)
         except GpuwasteError as error:
@@ -67,7 +67,7 @@ class PolicyReload(Part):
 
 
 class AdvisorWatch(Part):
-    """Looks at models, partitions, scores, waits and the under-use rule."""
+    """Checks models, partitions, scores, waits and the under-use rule."""
 
     def __init__(self, parts: Parts) -> None:
         self._ports = parts.get(AdvisorPorts)
@@ -84,14 +84,14 @@ class AdvisorWatch(Part):
         bus.subscribe(Turn, lambda _: self._look_at_waits())
 
     def _look_at_models(self) -> None:
-        """Load another champion or challenger here; the loop takes it as a whole."""
+        """Load another champion or challenger here; the loop swaps it in one step."""
         if self._models.champion.refresh():
             self._call(self._predict_anew)
         if self._models.trial.refresh():
             self._call(lambda: self._models.try_out(self._judge.shadow))
 
     def _predict_anew(self) -> None:
-        """Advise by the model and the history that there are."""
+        """Advise by the current model and history."""
         self._judge.advise_by(predictor=self._models.predictor())
         self._models.try_out(self._judge.shadow)
 
@@ -101,7 +101,7 @@ class AdvisorWatch(Part):
         self._call(lambda: self._judge.advise_by(site=site))
 
     def _look_at_scores(self) -> None:
-        """Ask the hub how often the policies' warnings and rejects were right."""
+        """Fetch from the hub how often the policies' warnings and rejects were right."""
         standing = self._ports.hub.get(SCORE_PATH).get("standing")
         found: dict[str, tuple[float, int]] = {}
         for name, row in standing.items() if isinstance(standing, dict) else ():
@@ -110,7 +110,7 @@ class AdvisorWatch(Part):
         self._call(lambda: setattr(self._accounts, "standing", found))
 
     def _look_at_waits(self) -> None:
-        """Ask the hub how long jobs wait, if a policy in force prints expected starts."""
+        """Fetch from the hub how long jobs wait, if a policy in force prints expected starts."""
         now_us = self._ports.clock.mono_us()
         wanted = any(policy.expected_start for policy in self._judge.adviser.policies.in_force)
         if not wanted or now_us < self._waits_due_us:
@@ -121,7 +121,7 @@ class AdvisorWatch(Part):
         self._call(lambda: self._judge.advise_by(waits=waits))
 
     def _look_at_rule(self) -> None:
-        """Read the history again where the hub counts the use of GPUs by another rule than the history has it."""
+        """Reload the history if the hub counts the use of GPUs by another rule than the history."""
         health, history, ports = self._feed.health, self._history, self._ports
         if health is None or (under_use := health.under_use) == history.follower.state.under_use:
             return

@@ -1,7 +1,7 @@
 """Feed: a thread that reads job events from the hub, and checks what else changes while the advisor serves.
 
 Events are handed over in small pages and applied on the loop's thread between requests, one at a time. The champion,
-the partitions and the policies' precision are looked at here and swapped there, as a whole.
+the partitions and the policies' precision are checked here and swapped there, each in one step.
 """
 
 import logging
@@ -29,7 +29,7 @@ from gpuwaste.jobs.job_event import event_from_json
 from gpuwaste.net.health_types import HealthAnswer
 from gpuwaste.net.hub_client import HubClient
 
-PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
+PAGE: Final = 50  # events of a page while serving: a larger page blocks the interpreter for too long
 MAX_PENDING: Final = 2000
 SAVE_EVERY_S: Final = 900.0
 SLOW_EVERY_S: Final = 120.0  # partitions, precision
@@ -42,16 +42,16 @@ _AGAIN: Final = log_event.info("history-current: job history is fetched again af
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The feed has asked the hub, in vain or not."""
+    """The feed has queried the hub, successfully or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowTurn:
-    """As Turn, every two minutes."""
+    """Like Turn, every two minutes."""
 
 
 class Feed(Part):
-    """`worker` runs it; `call` has work done on the loop's."""
+    """The feed, run by `worker`; `call` runs work on the loop's thread."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Feed(Part):
         every_s: float,
         state_dir: Path,
     ) -> None:
-        """Take what follows; `bus` is told Turn, SlowTurn and Saving."""
-        self.health: HealthAnswer | None = None  # what the hub said of itself last
+        """Take the follower of events; `bus` gets Turn, SlowTurn and Saving."""
+        self.health: HealthAnswer | None = None  # the hub's last answer about itself
         self._hub = hub
         self._follower = follower
         self._pending = pending
@@ -93,7 +93,7 @@ class Feed(Part):
 
     @property
     def failures(self) -> int:
-        """How often in a row the hub was asked in vain."""
+        """The number of failed queries of the hub in a row."""
         return self._trouble.times
 
     def step(self) -> float:
@@ -114,11 +114,11 @@ class Feed(Part):
         return wait_s
 
     def follow(self, follower: Follower) -> None:
-        """Go on from another history, which takes the events from now on; on the loop's thread, while `step` waits."""
+        """Continue with another history, which gets all later events; on the loop's thread, while `step` waits."""
         self._follower, self._asked = follower, follower.seq
 
     def save(self) -> None:
-        """Save the history while it stands still; answers go on. Raises nothing."""
+        """Save the history while no event is applied; answers continue. Raises nothing."""
         self._saved_us = self._clock.mono_us()
         held = threading.Event()
 
@@ -137,7 +137,7 @@ class Feed(Part):
             self._call(lambda: self._pending.hold(held=False))
 
     def _follow(self) -> None:
-        """Ask for what is new until there is nothing more. Raises GpuwasteError."""
+        """Read new events until there are no more. Raises GpuwasteError."""
         self._lag_s = self._hub_lag_s()
         while not self.worker.stopping.is_set():
             began_us = self._clock.mono_us()
@@ -155,7 +155,7 @@ class Feed(Part):
             self._clock.wait(self.worker.stopping, _PAUSE_S)
 
     def _hub_lag_s(self) -> float:
-        """Return how far behind accounting the hub itself is. Raises GpuwasteError."""
+        """Return how far the hub is behind accounting. Raises GpuwasteError."""
         self.health = convert(self._hub.get("/v1/health"), HealthAnswer, "the hub's health")
         return max(0.0, self.health.accounting.lag_s or 0.0)
 

@@ -1,8 +1,8 @@
-"""The desk: reads a request, finds out whose it is, has it judged, writes the verdict down, and replies.
+"""The request handler: reads a request, finds its user, has it judged, records the verdict, and replies.
 
-Whatever cannot be judged passes. A request whose deadline has gone by while it waited passes at once, since nobody
-listens any more. Nothing here waits: a uid whose name is not known yet is put off for a part of the deadline. Users
-choose the texts that are read here, so reading has a budget of CPU; a request beyond it passes, not read.
+A request that cannot be judged passes. A request whose deadline has passed while it waited passes at once, since the
+client has stopped waiting. Nothing here blocks: a request of a uid without a known name is deferred for a part of the
+deadline. Users choose the texts that are read here, so reading has a budget of CPU; a request beyond it passes unread.
 """
 
 import time
@@ -31,10 +31,10 @@ from gpuwaste.jobs.verdict import Op, Verdict
 from gpuwaste.slurm.submit.job_desc import JobDesc, read_job_desc
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-DEADLINE_US: Final = 5000  # where a request does not say
+DEADLINE_US: Final = 5000  # if the request has none
 _LONGEST_US: Final = 10_000_000
 READING_S: Final = 0.002  # CPU for reading one request: well below the plugins' deadline, and others wait meanwhile
-_PATIENCE: Final = 0.4  # share of the deadline for which a uid's name is awaited
+_PATIENCE: Final = 0.4  # share of the deadline to wait for a uid's name
 _UNREADABLE: Final = log_event.warning(
     "request-unreadable: job accepted without advice, repeats are only counted: {error}",
     "The client is no submit plugin of this version: find out what uses the socket. "
@@ -47,16 +47,16 @@ _UNJUDGED: Final = log_event.error(
 
 
 class VerdictLog(Protocol):
-    """Where verdicts are written down before they are said."""
+    """Where verdicts are recorded before the reply."""
 
     def write(self, verdict: Verdict) -> None:
-        """Keep a verdict. Raises nothing."""
+        """Record a verdict. Raises nothing."""
         ...
 
 
 @dataclass(slots=True)
 class Ask:
-    """A request that was read."""
+    """A parsed request."""
 
     desc: JobDesc
     op: Op
@@ -65,7 +65,7 @@ class Ask:
 
 
 class RequestHandler(SubmitHandler):
-    """Answers on the loop's thread; `reply` is how it ends what it has put off."""
+    """Answers on the loop's thread; `reply` answers deferred requests."""
 
     def __init__(
         self,
@@ -104,9 +104,9 @@ class RequestHandler(SubmitHandler):
         )
 
     def answer(self, exchanges: Sequence[Connection]) -> None:
-        """Reply to whole requests; one whose user has to be looked up first is put off.
+        """Reply to complete requests; one whose user has to be looked up first is deferred.
 
-        Short ones come first, and are answered before reading the long ones has taken more than one's budget.
+        Short ones are first, and are answered before reading the long ones has taken more than the budget of one.
         """
         ready: list[tuple[Connection, JudgedSubmission]] = []
         until = time.thread_time() + self._reading_s
@@ -123,7 +123,7 @@ class RequestHandler(SubmitHandler):
         self._judged(ready)
 
     def _prepared(self, exchange: Connection) -> JudgedSubmission | bytes | None:
-        """Return what is to be judged, or the reply, or None where the user has to be looked up first."""
+        """Return the submission to judge, or the reply, or None where the user has to be looked up first."""
         budget = CpuBudget(self._reading_s)
         try:
             document = decode_body(exchange.body)
@@ -153,13 +153,13 @@ class RequestHandler(SubmitHandler):
         return self._submission(exchange, ask, user)
 
     def turned_away(self, exchange: Connection, why: str) -> bytes:
-        """Return "pass"; `why` is what is counted."""
+        """Return "pass"; `why` is the counter."""
         self._counters.asked[why] += 1
         self._counters.answered(self._clock.mono_us() - exchange.arrived_us)
         return encode_reply("", "pass", as_of=self._freshness.as_of())
 
     def tick(self, now_us: int) -> bool:
-        """Answer those whose user is known by now, or has been awaited too long."""
+        """Answer deferred requests whose user is known by now, or whose time is over; true while some are deferred."""
         if self._put_off:
             waiting, self._put_off = self._put_off, []
             for exchange in waiting:
@@ -168,7 +168,7 @@ class RequestHandler(SubmitHandler):
 
     def _again(self, exchange: Connection, now_us: int) -> None:
         ask = exchange.work
-        assert isinstance(ask, Ask)  # noqa: S101 narrows the type: set where it was put off
+        assert isinstance(ask, Ask)  # noqa: S101 narrows the type: set when it was deferred
         user = self._users.get(ask.desc.uid)
         if user is None and now_us <= exchange.until_us:
             self._put_off.append(exchange)
@@ -183,7 +183,7 @@ class RequestHandler(SubmitHandler):
             self.reply(exchange, found)
 
     def _read(self, document: dict[str, Any], exchange: Connection) -> Ask:
-        """Read a request and note the plugin's counters. Raises ParseError."""
+        """Read a request and take the plugin's counters. Raises ParseError."""
         self._counters.reported(document.get("via"), document.get("counters"))
         deadline = document.get("deadline_us")
         deadline_us = deadline if type(deadline) is int and 0 < deadline <= _LONGEST_US else DEADLINE_US
@@ -201,12 +201,12 @@ class RequestHandler(SubmitHandler):
         return JudgedSubmission(desc, asked, ask.at_utc_us, exchange.arrived_us, exchange.until_us)
 
     def _judged(self, ready: Sequence[tuple[Connection, JudgedSubmission]]) -> None:
-        """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""
+        """Judge and reply; if judging them together fails each is judged separately, and passes if that fails too."""
         if not ready:
             return
         try:
             found = self._judge.judge([submission for _, submission in ready])
-        except Exception as error:  # noqa: BLE001 whatever a request holds, the others are answered
+        except Exception as error:  # noqa: BLE001 whatever a request contains, the others are answered
             if len(ready) > 1:
                 for one in ready:
                     self._judged((one,))
@@ -217,7 +217,7 @@ class RequestHandler(SubmitHandler):
             self.reply(exchange, self._said(submission, verdict, decision))
 
     def _cannot(self, exchange: Connection, error: Exception) -> None:
-        """Let a request pass that cannot be judged."""
+        """Reply "pass" to a request that cannot be judged."""
         self._counters.troubles["judge"] += 1
         if not isinstance(error, GpuwasteError):
             BUG.log(error, what="advice on a job")
@@ -226,7 +226,7 @@ class RequestHandler(SubmitHandler):
         self.reply(exchange, self.turned_away(exchange, "unjudged"))
 
     def _said(self, submission: JudgedSubmission, verdict: Verdict, decision: PolicyOutcome) -> bytes:
-        """Write the verdict down and return the reply."""
+        """Record the verdict and return the reply."""
         if not submission.desc.test_only:
             self._journal.write(verdict)
         self._count(verdict, submission)
@@ -240,7 +240,7 @@ class RequestHandler(SubmitHandler):
         )
 
     def _request(self, ask: Ask, user: HostUser) -> JobRequest | None:
-        """Return the request as it would be; None for a modification of a job that is not known."""
+        """Return the resulting request; None for a modification of an unknown job."""
         now_s = ask.at_utc_us // 1_000_000
         if ask.op == "submit":
             return ask.desc.request(user.name, now_s)

@@ -1,8 +1,8 @@
 """Server: the event loop: connections of submit plugins, one request and one reply each, and small work between them.
 
-One thread, plain epoll: a connection costs an accept, a read, a write and a close. What has to wait for something is
-handed in by other threads (`call`), or put off and finished later. Work that can wait is done one piece at a time
-while nobody asks.
+One thread, plain epoll: a connection costs an accept, a read, a write and a close. Blocking work is done by other
+threads, which hand in their results (`call`), or a request is deferred and finished later. Work that can wait is done
+one piece at a time while there are no requests.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.net.peers import peer_of
 
 MAX_CONNECTIONS: Final = 512
-SILENT_US: Final = 1_000_000  # a connection without a whole request after that is dropped
-_ACCEPTS: Final = 32  # connections taken in before the next request is answered
-TOGETHER: Final = 16  # requests judged together, where so many wait: that costs each less than half
-_SHARE: Final = 16  # one piece of other work after so many requests, however busy
+SILENT_US: Final = 1_000_000  # a connection without a complete request after that is dropped
+_ACCEPTS: Final = 32  # connections accepted before the next request is answered
+TOGETHER: Final = 16  # requests judged together, if that many wait: this halves the cost of each, or better
+_SHARE: Final = 16  # one piece of other work after that many requests, however busy
 _WAIT_S: Final = 0.25
-_TIDY_US: Final = 10_000_000  # between two collections of young garbage, while nobody asks
-_SWEEP_US: Final = 600_000_000  # between two of all
+_TIDY_US: Final = 10_000_000  # between two collections of young garbage, without requests
+_SWEEP_US: Final = 600_000_000  # between two full collections
 _NOW: Final = socket.MSG_DONTWAIT
 _NOT_ACCEPTED: Final = log_event.warning(
     "connection-not-accepted: cannot accept a connection, repeats are only counted: {error}",
@@ -50,43 +50,43 @@ _NOT_OURS: Final = log_event.warning(
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One connection; `arrived_us` is the steady clock when it was taken in, `until_us` when its answer is due."""
+    """One connection; `arrived_us` is the steady clock when it was accepted, `until_us` when its answer is due."""
 
     sock: socket.socket
     arrived_us: int
-    data: bytearray | None = None  # what came so far, where it came in parts
+    data: bytearray | None = None  # received so far, if it arrives in parts
     body: bytes = b""
     until_us: int = 0
-    work: object = None  # what the desk keeps of a request that it has put off
+    work: object = None  # the handler's state of a deferred request
 
 
 class SubmitHandler(Part, ABC):
     """Answers requests, on the loop's thread."""
 
     reply: Callable[[Connection, bytes], None]
-    """Ends what was put off: `Server.reply`."""
+    """Answers a deferred request: `Server.reply`."""
 
     @abstractmethod
     def answer(self, exchanges: Sequence[Connection]) -> None:
-        """Reply to whole requests, or put some off. Raises nothing."""
+        """Reply to complete requests, or defer some. Raises nothing."""
 
     @abstractmethod
     def turned_away(self, exchange: Connection, why: str) -> bytes:
-        """Return the reply to a request that nobody has time for."""
+        """Return the reply to a request that there is no time to judge."""
 
     @abstractmethod
     def tick(self, now_us: int) -> bool:
-        """End what was put off too long; true while something is put off."""
+        """Answer requests deferred for too long; true while some are deferred."""
 
 
 @dataclass(slots=True)
 class IntakeLimits:
-    """How much is taken in at once."""
+    """Limits of requests accepted at once."""
 
     max_queue: int = 64
     connections: int = MAX_CONNECTIONS
     silent_us: int = SILENT_US
-    allowed: frozenset[int] = frozenset()  # uids that may ask
+    allowed: frozenset[int] = frozenset()  # uids that may send requests
 
 
 class Server(Part):
@@ -133,29 +133,29 @@ class Server(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """How many requests may wait."""
+        """The key of the most requests that may wait."""
         return {("advisor.max_queue",): lambda c: setattr(self.limits, "max_queue", c.advisor.max_queue)}
 
     @property
     def depth(self) -> int:
-        """Requests that wait."""
+        """The number of waiting requests."""
         return len(self._queue)
 
     def call(self, work: Callable[[], None]) -> None:
-        """Have something done on the loop's thread, soon."""
+        """Run work on the loop's thread, soon."""
         self._calls.append(work)
         self._wake_up()
 
     def between(self, work: Callable[[], bool]) -> None:
-        """Set what is done between requests: one small piece a call, false where nothing is left."""
+        """Set the work done between requests: one small piece per call, false where nothing is left."""
         self._work = work
 
     def each_turn(self, work: Callable[[], None]) -> None:
-        """Set what is done in each turn of the loop, four times a second and more: it must be next to nothing."""
+        """Set the work done in each turn of the loop, at least four times a second: it must take almost no time."""
         self._each_turn = work
 
     def stop(self) -> None:
-        """End the loop once what waits is answered; also for signal handlers."""
+        """End the loop once waiting requests are answered; also for signal handlers."""
         self._stop.set()
         self._wake_up()
 
@@ -178,13 +178,13 @@ class Server(Part):
         self._close()
 
     def reply(self, exchange: Connection, frame: bytes) -> None:
-        """Send the reply and hang up; a peer that is gone, or does not read, is no concern of ours."""
+        """Send the reply and close the connection; a peer that is gone, or does not read, is ignored."""
         with contextlib.suppress(OSError):
             exchange.sock.send(frame, _NOW | socket.MSG_NOSIGNAL)
         self._hang_up(exchange)
 
     def _turn(self, timeout_s: float) -> bool:
-        """Take in what has come; returns whether anything has."""
+        """Handle what has arrived; return whether anything has."""
         events = self._epoll.poll(timeout_s)
         for number, _ in events:
             if number == self._wake:
@@ -203,7 +203,7 @@ class Server(Part):
     def _called(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 a defect in what another thread asked for must not end the loop
+        except Exception as error:  # noqa: BLE001 a defect in another thread's work must not end the loop
             BUG.log(error, what="call in the main loop")
 
     def _accept(self) -> None:
@@ -229,7 +229,7 @@ class Server(Part):
                 self._read(exchange)
 
     def _read(self, exchange: Connection) -> None:
-        """Read what is there; a whole request goes into the queue."""
+        """Read the available data; a complete request goes into the queue."""
         try:
             count = exchange.sock.recv_into(self._buffer, 0, _NOW)
         except BlockingIOError:
@@ -277,26 +277,26 @@ class Server(Part):
             self._epoll.register(number, select.EPOLLIN)
 
     def _bad(self, exchange: Connection, words: str) -> None:
-        """Hang up on what is no request of ours: the plugin takes that for a miss, as it should."""
+        """Close a connection without a valid request: the plugin counts that as a miss, as it should."""
         self._counters.asked["bad"] += 1
         if self._counters.asked["bad"] == 1:
             _NOT_OURS.log(error=words)
         self._hang_up(exchange)
 
     def _drop_silent(self) -> None:
-        """Drop those whose request has not come; the first in the table is the oldest."""
+        """Drop connections whose request has not arrived; the first in the table is the oldest."""
         before = self._clock.mono_us() - self.limits.silent_us
         while self._reading and (oldest := next(iter(self._reading.values()))).arrived_us < before:
             self._counters.asked["silent"] += 1
             self._hang_up(oldest)
 
     def _hang_up(self, exchange: Connection) -> None:
-        self._reading.pop(exchange.sock.fileno(), None)  # closing takes it out of epoll
+        self._reading.pop(exchange.sock.fileno(), None)  # closing removes it from epoll
         exchange.sock.close()
         self._open -= 1
 
     def _tidy(self) -> None:
-        """Collect garbage while nobody asks; it is never collected while somebody does (see daemon)."""
+        """Collect garbage while there are no requests; never otherwise (see daemon)."""
         now_us = self._clock.mono_us()
         if now_us - self._tidied_us > _TIDY_US:
             everything = now_us - self._swept_us > _SWEEP_US
@@ -314,7 +314,7 @@ class Server(Part):
             os.close(self._wake)
 
     def _wake_up(self) -> None:
-        """End the loop's wait. After the end the number of its eventfd may be another file's: nothing is written."""
+        """End the loop's wait. After the end its eventfd's descriptor may be another file's: nothing is written."""
         with self._waking:
             if not self._closed:
                 os.eventfd_write(self._wake, 1)

@@ -1,8 +1,8 @@
-"""Who a uid is: name and Unix groups, looked up on a thread, since a directory service may take its time.
+"""Name and Unix groups of a uid, looked up on a thread, since a directory service may be slow.
 
-A uid that is not known yet is asked for, and whoever waits is told on the loop's thread. Users of whom the history
-speaks are looked up ahead of their next submission. What is known grows old, since a uid whose account is deleted may
-be given to somebody else, who must not hear of the other's jobs.
+An unknown uid is looked up, and its waiting requests are answered on the loop's thread. Users in the history are looked
+up ahead of their next submission. Entries expire, since the uid of a deleted account may be given to another user, who
+must not learn about the former user's jobs.
 """
 
 import pwd
@@ -18,13 +18,13 @@ from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.worker import Worker
 
 MAX_KNOWN: Final = 20_000
-FRESH_US: Final = 60_000_000  # what is older is asked for again, while it is still used
-OLD_US: Final = 900_000_000  # what is older is used only where the directory does not answer in time
-_WAITING: Final = 2000  # questions in the queue; more are not asked ahead
+FRESH_US: Final = 60_000_000  # older entries are looked up again, while they are still used
+OLD_US: Final = 900_000_000  # older entries are used only if the directory does not answer in time
+_WAITING: Final = 2000  # lookups in the queue; with more there are no lookups ahead
 
 
 class HostUser(NamedTuple):
-    """One user; `groups` is empty where no policy asks for groups. `at_us` is when it was looked up, steady clock."""
+    """One user; `groups` is empty where no policy needs groups. `at_us` is when it was looked up, steady clock."""
 
     name: str
     groups: frozenset[str]
@@ -32,7 +32,7 @@ class HostUser(NamedTuple):
 
 
 class Directory(Protocol):
-    """Where users come from."""
+    """The source of users."""
 
     def name(self, uid: int) -> str:
         """Return the name of a uid, "" where it has none. May block."""
@@ -48,24 +48,24 @@ class Directory(Protocol):
 
 
 class SystemDirectory:
-    """The host's own name services."""
+    """The host's name services."""
 
     def name(self, uid: int) -> str:
-        """Ask getpwuid."""
+        """Call getpwuid."""
         try:
             return pwd.getpwuid(uid).pw_name
         except (KeyError, OverflowError):
             return ""
 
     def uid(self, name: str) -> int | None:
-        """Ask getpwnam."""
+        """Call getpwnam."""
         try:
             return pwd.getpwnam(name).pw_uid
         except (KeyError, ValueError):
             return None
 
     def groups(self, name: str) -> frozenset[str]:
-        """Ask getgrouplist, and the name of each."""
+        """Call getgrouplist, and look up the name of each."""
         try:
             return unix_groups(name)
         except OSError:
@@ -73,7 +73,7 @@ class SystemDirectory:
 
 
 class Users(Part):
-    """What is known of users, looked up by `worker`; `get` and `ask` on the loop's thread alone."""
+    """Known users, looked up by `worker`; `get` and `ask` only on the loop's thread."""
 
     def __init__(
         self, call: Callable[[Callable[[], None]], None], clock: Clock, directory: Directory | None = None
@@ -94,7 +94,7 @@ class Users(Part):
         return cls(lambda work: parts.get(Server).call(work), parts.get(AdvisorPorts).clock)
 
     def get(self, uid: int) -> HostUser | None:
-        """Return what is known of a uid, None where it has to be awaited: nothing is known, or it is old."""
+        """Return the user of a uid, None where the lookup has to be awaited: it is unknown, or too old."""
         user = self._known.get(uid)
         age_us = OLD_US + 1 if user is None else self._clock.mono_us() - user.at_us
         if age_us > FRESH_US:
@@ -102,11 +102,11 @@ class Users(Part):
         return None if age_us > OLD_US else user
 
     def last(self, uid: int) -> HostUser | None:
-        """Return what was known of a uid at last, however old."""
+        """Return the last known user of a uid, however old."""
         return self._known.get(uid)
 
     def ahead(self, name: str) -> None:
-        """Look a user up by name who may submit soon."""
+        """Look up by name a user who may submit soon."""
         if name and name not in self._ahead and len(self._questions) < _WAITING:
             if len(self._ahead) >= MAX_KNOWN:
                 self._ahead.clear()
@@ -114,7 +114,7 @@ class Users(Part):
             self._put(name)
 
     def forget(self) -> None:
-        """Ask anew for everybody: policies have begun to look at groups."""
+        """Forget all users, so that they are looked up again: policies have begun to use groups."""
         self._known.clear()
         self._ahead.clear()
 

@@ -1,8 +1,8 @@
-"""The journal: each verdict is one line of JSON in a file of the spool before it is said, so that kill -9 loses none.
+"""The journal: each verdict is one line of JSON in a spool file before the reply, so that kill -9 loses none.
 
-An append costs microseconds and no fsync: what the kernel has, a killed process has not lost. The outbox, which the
-lines go on to within seconds, is safe against a power cut too. While the disk is full lines wait in memory, up to a
-bound, and the answers go out all the same.
+An append costs microseconds and no fsync: data in the kernel survive a killed process. The lines are moved within
+seconds to the outbox, which is also safe against a power cut. While the disk is full lines wait in memory, up to a
+limit, and answers are sent all the same.
 """
 
 import os
@@ -31,12 +31,12 @@ _IN_MEMORY: Final = log_event.error(
 
 
 class VerdictJournal(Part):
-    """`write`, `swap` and `held` on the loop's thread; the files that were swapped out belong to the writer's."""
+    """`write`, `swap` and `held` on the loop's thread; files that were swapped out belong to the writer's."""
 
     def __init__(self, directory: Path, clock_us: Callable[[], int]) -> None:
-        """Begin a new file beside those that a killed advisor left. Raises StoreError."""
+        """Begin a new file, in addition to those that a killed advisor left. Raises StoreError."""
         self.directory = directory
-        self.lost = 0  # verdicts that neither disk nor memory had room for
+        self.lost = 0  # verdicts for which neither disk nor memory had room
         self._clock_us = clock_us
         self._held: deque[bytes] = deque()
         self._torn = False
@@ -55,7 +55,7 @@ class VerdictJournal(Part):
         return cls(ports.state_dir / SPOOL, ports.clock.utc_us)
 
     def left(self) -> list[Path]:
-        """Return the files that are not written to any more, the oldest first."""
+        """Return the files that are no longer written to, the oldest first."""
         return sorted(path for path in self.directory.glob(f"*{SUFFIX}") if path != self._path)
 
     def open_next(self) -> tuple[Path, int]:
@@ -67,7 +67,7 @@ class VerdictJournal(Part):
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
     def swap(self, path: Path, number: int) -> tuple[Path, int, list[bytes]]:
-        """Go on in another file; return the file so far, its descriptor, and the lines that were held in memory."""
+        """Continue in another file; return the old file, its descriptor, and the lines held in memory."""
         old = self._path, self._fd, list(self._held)
         self._path, self._fd = path, number
         self._held.clear()
@@ -76,16 +76,16 @@ class VerdictJournal(Part):
 
     @property
     def count(self) -> int:
-        """Verdicts since the last swap."""
+        """The number of verdicts since the last swap."""
         return self._count
 
     def hold(self, lines: list[bytes]) -> None:
-        """Take back lines that could not be stored; the newest go where there is no room."""
+        """Take back lines that could not be stored; the newest are dropped if there is no room."""
         for line in lines:
             self._keep(line)
 
     def write(self, verdict: Verdict) -> None:
-        """Append a verdict; where that fails it waits in memory. Raises nothing."""
+        """Append a verdict; if that fails it waits in memory. Raises nothing."""
         line = encode_verdict(verdict).line + b"\n"
         self._count += 1
         if self._held:
@@ -101,12 +101,12 @@ class VerdictJournal(Part):
         if written == len(data):
             self._torn = False
             return
-        self._torn = True  # the disk became full in the middle of the line: the next one begins on its own
+        self._torn = True  # the disk became full in the middle of the line: the next write starts a new line
         self._trouble("no space for a whole line")
         self._keep(line)
 
     def flush(self) -> None:
-        """Try again to write what is held, without a swap: at the end, or before the writer is there."""
+        """Try again to write held lines, without a swap: at the end, or before the writer exists."""
         held, self._held = self._held, deque()
         data = (b"\n" if self._torn else b"") + b"".join(held)
         try:
@@ -117,7 +117,7 @@ class VerdictJournal(Part):
         self._held = held
 
     def close(self) -> None:
-        """Close the file, which is then one of `left`; nothing can be written any more."""
+        """Close the file, which is then one of `left`; nothing can be written after that."""
         if self._fd < 0:
             return
         self.flush()

@@ -1,4 +1,4 @@
-"""Judge: from a submission to a verdict: the advice, what it costs of the user's budgets today, and its audit row."""
+"""Judge: from a submission to a verdict: the advice, its charge to the user's budgets today, and its audit row."""
 
 import random
 import time
@@ -39,14 +39,14 @@ class BudgetCounts(Part):
     """Counts in memory, on the loop's thread; the outbox keeps them across a restart."""
 
     def __init__(self) -> None:
-        self.standing: Mapping[str, tuple[float, int]] = {}  # policy -> precision and what it rests on
+        self.standing: Mapping[str, tuple[float, int]] = {}  # policy -> precision and number of jobs behind it
         self.day = ""
         self._spent: Counter[tuple[Spent, str]] = Counter()
         self._checked_s = 0
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
-        """Return what was spent today, what a killed advisor left in the spool included. Raises nothing."""
+        """Return today's counts, including what a killed advisor left in the spool. Raises nothing."""
         outbox, clock, counts = parts.get(VerdictOutbox), parts.get(AdvisorPorts).clock, cls()
         spool = Writer(parts.get(VerdictJournal), outbox, lambda work: work(), clock, every_s=1.0)
         day = outbox.day_of(clock.utc_us())
@@ -59,11 +59,11 @@ class BudgetCounts(Part):
         return counts
 
     def restore(self, day: str, spent: Mapping[tuple[Spent, str], int]) -> None:
-        """Go on with what was spent on a local date, YYYY-MM-DD."""
+        """Continue with the spending of a local date, YYYY-MM-DD."""
         self.day, self._spent = day, Counter(spent)
 
     def today(self, now_s: int) -> None:
-        """Note the time of a submission: at local midnight everything begins anew."""
+        """Take the time of a submission: at local midnight all counts start again from zero."""
         if now_s == self._checked_s:
             return
         self._checked_s = now_s
@@ -73,7 +73,7 @@ class BudgetCounts(Part):
             self._spent.clear()
 
     def charge(self, user: str, decision: PolicyOutcome) -> None:
-        """Count what a decision spends: the same rule as wire.verdict_outbox's."""
+        """Count a decision's spending, by the same rule as wire.verdict_outbox."""
         if decision.action == "reject":
             self._spent["reject", user] += 1
         if decision.override and decision.held == "override":
@@ -84,13 +84,13 @@ class BudgetCounts(Part):
         return self._spent[kind, user]
 
     def precision(self, policy: str) -> tuple[float, int] | None:
-        """Return the precision of a policy as the hub scored it last, None where it is not known."""
+        """Return the hub's last precision of a policy, None where it is unknown."""
         return self.standing.get(policy)
 
 
 @dataclass(slots=True)
 class JudgedSubmission:
-    """What the adviser is asked, with what the verdict's row keeps besides."""
+    """The input of the adviser, with further fields of the verdict's row."""
 
     desc: JobDesc
     asked: AdviceRequest
@@ -118,7 +118,7 @@ class Judge(Part):
         config, ports = parts.get(Config).advisor, parts.get(AdvisorPorts)
         policies = load_policies(Path(config.policies_dir))
         models, accounts = parts.get(AdvisorModels), parts.get(BudgetCounts)
-        # Chance lets rejects pass: it draws a sample and keeps no secret.
+        # Chance lets some rejects pass: it draws a sample, not a secret.
         chance = random.Random().random  # noqa: S311
         adviser = Adviser(policies, models.predictor(), spending=accounts, chance=chance)
         shadow = ShadowScoring(ports.clock, parts.get(Counters).shadow, share=config.shadow_cpu_pct / 100)
@@ -126,7 +126,7 @@ class Judge(Part):
         return cls(ports.cluster, adviser, accounts, ports.clock, shadow)
 
     def advise_by(self, **changes: Any) -> None:
-        """Put another part of the adviser in its place."""
+        """Replace parts of the adviser."""
         self.adviser = replace(self.adviser, **changes)
 
     @property
@@ -190,14 +190,14 @@ class Judge(Part):
 
 
 def _question(submission: JudgedSubmission, advice: SubmitAdvice) -> Question:
-    """Return what is asked of the models beside; nothing where the verdict is not recorded."""
+    """Return the question to the models on trial; nothing where the verdict is not recorded."""
     said = () if submission.asked.test_only else advice.outlook.targets
     wanted = frozenset(target.target for target in said if target.p is not None)
     return Question(advice.vector, wanted, submission.arrived_us, submission.until_us)
 
 
 def _start(decision: PolicyOutcome) -> dict[str, Mapping[str, float]]:
-    """Return the expected start as quantiles of a verdict, nothing where none is known."""
+    """Return the expected start as quantiles of a verdict, nothing where it is unknown."""
     if decision.expected_start is None:
         return {}
     first, middle, last = decision.expected_start

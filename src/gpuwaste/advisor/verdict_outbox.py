@@ -1,7 +1,7 @@
-"""The advisor's durable outbox: verdicts until the hub has acknowledged them, and what each user has spent of a budget.
+"""The advisor's durable outbox: verdicts until the hub has acknowledged them, and each user's spending of a budget.
 
-Both are stored in one transaction, so that a restart neither forgets a reject nor counts it twice. About 1.5 KB wait
-for each verdict while the hub is away.
+Both are stored in one transaction, so that a restart neither forgets a reject nor counts it twice. Each verdict takes
+about 1.5 KB while the hub cannot be reached.
 """
 
 import socket
@@ -24,9 +24,9 @@ from gpuwaste.net.durable_file import DurableFile
 from gpuwaste.net.shipper import Shipper
 
 MAX_BATCH_ROWS: Final = 5000
-_ENVELOPE_BYTES: Final = 4096  # left free in a batch, so that the whole body stays within the hub's limit
-REJECTED_S: Final = 400 * DAY_S  # verdicts that the hub has refused are kept with their reason: they have names
-_KEPT_DAYS: Final = 2  # days of spending kept beside today's: a verdict may come twice around midnight
+_ENVELOPE_BYTES: Final = 4096  # left free in a batch, so that the complete body stays within the hub's limit
+REJECTED_S: Final = 400 * DAY_S  # verdicts rejected by the hub are kept, with their reason: they have names
+_KEPT_DAYS: Final = 2  # days of spending kept besides today's: a verdict may arrive twice around midnight
 
 OUTBOX: Final = "verdicts.sqlite"
 SHIP_EVERY_S: Final = 2.0
@@ -58,7 +58,7 @@ MIGRATIONS: Final = (
 
 @dataclass(slots=True)
 class Chunk:
-    """Verdicts as they travel, with what they spend as (id, kind, user, day): stored in one transaction."""
+    """Verdicts as they are sent, with their spending as (id, kind, user, day): stored in one transaction."""
 
     rows: list[VerdictLine] = field(default_factory=list)
     spent: list[tuple[str, Spent, str, str]] = field(default_factory=list)
@@ -82,10 +82,10 @@ class VerdictOutbox(DurableFile, Part):
         return cls(parts.get(AdvisorPorts).state_dir / OUTBOX)
 
     def put(self, chunk: Chunk) -> int:
-        """Store verdicts durably, all or none, and count what they spend; return how many were news.
+        """Store verdicts durably, all or none, and count their spending; return how many were new.
 
-        A verdict whose id waits here already changes nothing, and no id counts twice in a budget. Raises StoreError
-        (disk full, disk error): nothing was stored, and putting again is harmless.
+        A verdict whose id is already here changes nothing, and no id counts twice in a budget. Raises StoreError (disk
+        full, disk error): nothing was stored, and a retry is harmless.
         """
         rows = [(row.id, row.line) for row in chunk.rows]
         if not rows:
@@ -105,7 +105,7 @@ class VerdictOutbox(DurableFile, Part):
         return self._run(store)
 
     def spent_on(self, day: str) -> Mapping[tuple[Spent, str], int]:
-        """Return what every user has had on a local date (see `day_of`), by (kind, user)."""
+        """Return the spending of every user on a local date (see `day_of`), by (kind, user)."""
         sql = "SELECT kind, user, count(*) FROM spent WHERE day = ? GROUP BY kind, user"
         rows = self._run(lambda connection: connection.execute(sql, (day,)).fetchall())
         return {(kind, user): int(count) for kind, user, count in rows}
@@ -117,7 +117,7 @@ class VerdictOutbox(DurableFile, Part):
     def take(
         self, max_bytes: int = MAX_BATCH_BYTES - _ENVELOPE_BYTES, max_rows: int = MAX_BATCH_ROWS
     ) -> VerdictBatch | None:
-        """Return the oldest verdicts in a new batch, None where there are none; they stay here until `ack`."""
+        """Return the oldest verdicts in a new batch, None if there are none; they stay here until `ack`."""
         rows: list[VerdictLine] = []
 
         def collect(connection: sqlite3.Connection) -> None:
@@ -133,10 +133,10 @@ class VerdictOutbox(DurableFile, Part):
         return Batch(tuple(rows)) if rows else None
 
     def ack(self, batch: VerdictBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[VerdictLine, str]]:
-        """Let go of what the hub has.
+        """Delete the verdicts that the hub has acknowledged.
 
         `rejected` maps line numbers (the first verdict is line 2) to reasons: those are kept in the table `rejected`
-        and returned, if they were not there before. Raises StoreError: then the batch is sent again, which is harmless.
+        and returned, if they were not in it before. Raises StoreError: then the batch is sent again, which is harmless.
         """
         refused = [(batch.rows[line - 2], reason) for line, reason in (rejected or {}).items()]
 
@@ -159,7 +159,7 @@ class VerdictOutbox(DurableFile, Part):
 
 
 class VerdictShipping(Part):
-    """Brings verdicts to the hub, so that one is there before its job is shown anywhere."""
+    """Sends verdicts to the hub, so that each arrives before its job is shown anywhere."""
 
     def __init__(self, parts: Parts) -> None:
         outbox, ports = parts.get(VerdictOutbox), parts.get(AdvisorPorts)
@@ -171,9 +171,9 @@ class VerdictShipping(Part):
         )  # fmt: skip
 
     def before_start(self) -> None:
-        """Start to ship."""
+        """Start shipping."""
         self.shipper.start()
 
     def close(self) -> None:
-        """Ship once more."""
+        """Ship a last time."""
         self.shipper.stop()

@@ -23,7 +23,7 @@ from gpuwaste.core.typed import convert, decoder
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.verdict import is_token
 
-CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
+CHUNK: Final = 200  # verdicts of a transaction: the loop can run between two of them
 _PAUSE_S: Final = 0.002
 _ANSWER_S: Final = 5.0
 _Swapped = tuple[Path, int, list[bytes]]
@@ -34,7 +34,7 @@ _IN_SPOOL: Final = log_event.error(
 
 
 class Writer(Part):
-    """Moves every `every_s` seconds, run by `worker`; `call` has work done on the loop's thread."""
+    """Moves verdicts every `every_s` seconds, run by `worker`; `call` runs work on the loop's thread."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Writer(Part):
         self.worker.turn()
 
     def step(self) -> float:
-        """Swap the journal's file and move what was written; what cannot be moved is read again at the next start."""
+        """Swap the journal's file and move its verdicts; what cannot be moved is read again at the next start."""
         try:
             self._swap()
             self.move()
@@ -82,7 +82,7 @@ class Writer(Part):
         return self._every_s
 
     def move(self) -> int:
-        """Move the files that are not written to any more; return how many verdicts they held. Raises StoreError."""
+        """Move the files that are no longer written to; return how many verdicts they held. Raises StoreError."""
         count = 0
         for path in self._journal.left():
             try:
@@ -96,7 +96,7 @@ class Writer(Part):
         return count
 
     def _swap(self) -> None:
-        """Have the loop go on in a new file, if it has written to the old one."""
+        """Have the loop continue in a new file, if it has written to the old one."""
         if self._asked is None:
             if not self._journal.count:
                 return
@@ -108,7 +108,7 @@ class Writer(Part):
             _, old, held = self._asked.get(timeout=_ANSWER_S)
         except queue.Empty:
             raise StoreError(f"{self._journal.directory}: the loop does not answer") from None
-        self._asked = None  # no file is touched before the loop has said which one it has left
+        self._asked = None  # no file is touched before the loop has reported which one it has left
         os.close(old)
         if held:
             try:
@@ -118,7 +118,7 @@ class Writer(Part):
                 raise
 
     def _put(self, data: bytes) -> int:
-        """Store the lines of a file in chunks; a line that is no verdict is counted. Raises StoreError."""
+        """Store the lines of a file in chunks; invalid lines are counted. Raises StoreError."""
         chunk, count = Chunk(), 0
         for line in data.split(b"\n"):
             if line and not add_line(chunk, line, self._outbox.day_of):
@@ -133,9 +133,9 @@ class Writer(Part):
 
 
 def add_line(chunk: Chunk, line: bytes, day_of: Callable[[int], str]) -> bool:
-    """Add a line to a chunk; false where it is no whole verdict. The hub checks each part of it again.
+    """Add a line to a chunk; false where it is not a complete verdict. The hub checks each part of it again.
 
-    A reject counts in the user's budget where it was said, an override where it held something back.
+    A reject counts in the user's budget if it was the action, an override if it held something back.
     """
     try:
         row = _read(line)
@@ -170,5 +170,5 @@ def _read(line: bytes) -> _SpoolLine:
     """Read a line. Raises ValueError, RecursionError."""
     try:
         return _decode(line)
-    except msgspec.DecodeError:  # half of a surrogate pair is refused there, and known to json
+    except msgspec.DecodeError:  # msgspec rejects half of a surrogate pair, json accepts it
         return convert(json.loads(line), _SpoolLine)

@@ -1,1 +1,1 @@
-"""Values, units, clock, errors, configuration: what every room shares, and no subject. Imports nothing else of ours."""
+"""Values, units, clock, errors, configuration: shared by every room, without domain logic. Imports no other room."""

@@ -1,4 +1,4 @@
-"""Intervals by a bootstrap over days: how far a figure moves when the days that it is of are drawn again."""
+"""Intervals by a bootstrap over days: how far a figure moves when its days are resampled."""
 
 import random
 from bisect import bisect_left
@@ -16,7 +16,7 @@ Block = Sequence[float]
 
 
 class BootstrapSample(Struct, kw_only=True, frozen=True):
-    """What a figure is made of, by block of days.
+    """The values from which a figure is computed, by block of days.
 
     Without a quantile: the sum of the first values over the sum of the second. With one: counts by bin, and the
     upper edge of each bin.
@@ -28,7 +28,7 @@ class BootstrapSample(Struct, kw_only=True, frozen=True):
 
 
 def estimate(sample: BootstrapSample, sums: Sequence[float]) -> float | None:
-    """Return the figure of the sums over blocks; None where there is nothing in them."""
+    """Return the figure of the sums over blocks; None where they are empty."""
     if sample.quantile is None:
         return sums[0] / sums[1] if sums[1] else None
     heights = list(accumulate(sums))
@@ -38,9 +38,9 @@ def estimate(sample: BootstrapSample, sums: Sequence[float]) -> float | None:
 
 
 def interval(sample: BootstrapSample, value: float) -> tuple[float, float] | None:
-    """Return the 95 % interval of a figure whose value is known exactly; None where the days do not give one.
+    """Return the 95 % interval of a figure whose value is known exactly; None where there are too few days.
 
-    A quantile of bins is coarser than the value: the interval's ends are moved by the ratio of the two.
+    A quantile of bins is coarser than the value: the interval's ends are scaled by the ratio of the two.
     """
     drawn = _draws(sample)
     if drawn is None:
@@ -53,7 +53,7 @@ def interval(sample: BootstrapSample, value: float) -> tuple[float, float] | Non
 
 
 def difference(before: BootstrapSample, after: BootstrapSample) -> tuple[float, float] | None:
-    """Return the 95 % interval of after - before, each drawn by itself; None where the days do not give one."""
+    """Return the 95 % interval of after - before, each resampled separately; None where there are too few days."""
     first, second = _draws(before, ordered=False), _draws(after, ordered=False, seed=_SEED + 1)
     if first is None or second is None:
         return None
@@ -62,7 +62,7 @@ def difference(before: BootstrapSample, after: BootstrapSample) -> tuple[float, 
 
 
 def _draws(sample: BootstrapSample, *, ordered: bool = True, seed: int = _SEED) -> list[float] | None:
-    """Return the figure of each draw, None where some draws have nothing in them."""
+    """Return the figure of each draw, None where some draws are empty."""
     count = len(sample.blocks)
     if not count:
         return None
@@ -80,8 +80,8 @@ def _sums(blocks: Sequence[Block]) -> list[float]:
 
 @cache
 def _places(count: int, seed: int) -> list[list[int]]:
-    """Return which blocks each draw takes: the same ones for every figure, so that equal data give equal bytes."""
-    drawing = random.Random(seed)  # noqa: S311 no secret
+    """Return the blocks of each draw: the same ones for every figure, so that equal data give equal bytes."""
+    drawing = random.Random(seed)  # noqa: S311 not a secret
     return [drawing.choices(range(count), k=count) for _ in range(DRAWS)]
 
 

@@ -1,6 +1,6 @@
 """A bundle's directory read without trusting it, and the links to the bundles in use and on trial.
 
-Files are plain, of a sane size, listed, and with the sha256 listed. Each change of a link is one rename.
+Files must be plain, of limited size, and listed with their sha256. Each change of a link is one rename.
 """
 
 import hashlib
@@ -40,17 +40,17 @@ M = TypeVar("M", bound=BundleManifest)
 
 
 def sha256_hex(data: bytes) -> str:
-    """Return the digest as a manifest's `files` holds it."""
+    """Return the digest in the format of a manifest's `files`."""
     return hashlib.sha256(data).hexdigest()
 
 
 def read_files(directory: Path, parse: Callable[[str, str], M]) -> tuple[M, dict[str, bytes], str]:
     """Return manifest, the content of each file, its own included, and its sha256, which identifies the bundle.
 
-    `parse` makes a manifest of its text and of the name for errors; it raises ParseError.
+    `parse` makes a manifest from its text and a name for errors; it raises ParseError.
 
-    The directory is opened once, so a champion that is swapped meanwhile is read wholly or not at all. Raises
-    ModelError: missing, unreadable, oversized, a link, writable by others, another content than listed.
+    The directory is opened once, so that a champion swapped meanwhile is read completely or not at all. Raises
+    ModelError for a file that is missing, unreadable, oversized, a link, writable by others, or not as listed.
     """
     with _opened(directory) as folder:
         text = _read(folder, directory, NAME, MAX_MANIFEST_B)
@@ -82,7 +82,7 @@ def _opened(directory: Path) -> Iterator[int]:
 
 
 def _read(folder: int, directory: Path, name: str, limit: int) -> bytes:
-    """Return a file's bytes. O_NOFOLLOW: a link could lead out of the directory; O_NONBLOCK: a pipe would hang us."""
+    """Return a file's bytes. O_NOFOLLOW: a link could lead out of the directory; O_NONBLOCK: a pipe would block."""
     path = directory / name
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -112,7 +112,7 @@ def _private(found: os.stat_result, path: Path) -> None:
 
 
 def _listed(manifest: BundleManifest, directory: Path) -> dict[str, str]:
-    """Return the manifest's files. Raises ModelError for a list that is none, or that leads elsewhere."""
+    """Return the manifest's files. Raises ModelError for an invalid list, or one that leads out of the directory."""
     files = manifest.files
     where = directory / NAME
     if len(files) > MAX_FILES:
@@ -132,7 +132,7 @@ def _reason(error: Exception, directory: Path) -> str:
 
 
 class BundleLinks:
-    """The links of one directory; whoever changes them holds the registry's lock."""
+    """The links of one directory; the caller must hold the registry's lock to change them."""
 
     def __init__(self, models_dir: Path) -> None:
         self._models_dir = models_dir
@@ -143,7 +143,7 @@ class BundleLinks:
         try:
             if self._models_dir.stat().st_mode & stat.S_IWOTH:
                 raise ModelError(f"{self._models_dir}: writable by everybody: chmod o-w, then check its contents")
-            name = os.readlink(link)  # noqa: PTH115 the text itself is checked, not where it leads
+            name = os.readlink(link)  # noqa: PTH115 the text itself is checked, not the target
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -168,6 +168,6 @@ class BundleLinks:
         sync_directory(self._models_dir)
 
     def remove(self, which: str) -> None:
-        """Remove a link that may be there. Raises OSError."""
+        """Remove a link if it exists. Raises OSError."""
         (self._models_dir / which).unlink(missing_ok=True)
         sync_directory(self._models_dir)

@@ -1,6 +1,6 @@
 """Bundles of models in a directory: models_dir/NAME/ each, and links to the one in use and to the one on trial.
 
-What a bundle holds is known to the class that derives from BundleRegistry: it reads the files and loads them.
+Only the class that derives from BundleRegistry knows the content of a bundle: it reads the files and loads them.
 
 `champion` is in use, `challenger` is scored in shadow. Every change is one rename, so that a reader sees the
 old state or the new one and a kill at any instant leaves either. `history.json` names the champions in the order of
@@ -27,11 +27,11 @@ from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory
 from gpuwaste.core.text import PLAIN_NAME
 
 HISTORY: Final = "history.json"
-WAITS: Final = "waits"  # of models_dir: a registry of its own, for bundles of waits
-TIMES: Final = "times"  # of models_dir: a registry of its own, for bundles of step times
+WAITS: Final = "waits"  # subdirectory of models_dir: a separate registry for bundles of waits
+TIMES: Final = "times"  # subdirectory of models_dir: a separate registry for bundles of step times
 _PLACES: Final = frozenset({WAITS, TIMES})  # names that no bundle may have
 _LOCK: Final = ".lock"
-_KEPT: Final = 100  # promotions that the history remembers
+_KEPT: Final = 100  # promotions kept in the history
 _MAX_HISTORY_B: Final = 1 << 20
 _WRITABLE_HINT: Final = "create it, or set common.models_dir"
 
@@ -41,11 +41,11 @@ M_co = TypeVar("M_co", bound=BundleManifest, covariant=True)
 
 
 class LoadedBundle(Protocol[M_co]):
-    """What a registry reads of a loaded bundle."""
+    """The part of a loaded bundle that a registry reads."""
 
     @property
     def directory(self) -> Path:
-        """Where it was read."""
+        """The directory it was read from."""
 
     @property
     def manifest(self) -> M_co:
@@ -76,7 +76,7 @@ class BundleEntry(BundleStatus, Generic[M], kw_only=True, frozen=True):
 
 
 class BundleRegistry(ABC, Generic[M, B]):
-    """The directory `models_dir`; `command` is what makes a bundle, for errors."""
+    """The directory `models_dir`; `command` is the command that makes a bundle, named in errors."""
 
     command = "gpuwaste train"
 
@@ -90,7 +90,7 @@ class BundleRegistry(ABC, Generic[M, B]):
 
     @abstractmethod
     def _loaded(self, directory: Path, files: tuple[M, dict[str, bytes], str] | None = None) -> B:
-        """Return the bundle, checked and tried; `files` were read before. Raises ModelError."""
+        """Return the bundle, checked and tested; `files` were read before. Raises ModelError."""
 
     def champion(self) -> Path | None:
         """Return the directory of the bundle in use, None where none was promoted. Raises ModelError."""
@@ -99,7 +99,7 @@ class BundleRegistry(ABC, Generic[M, B]):
     def challenger(self) -> Path | None:
         """Return the directory of the bundle on trial, None where there is none. Raises ModelError.
 
-        The champion is not on trial: a promotion that was killed, or is under way, has both links at one bundle.
+        The champion is not on trial: during a promotion, or after a killed one, both links point to one bundle.
         """
         challenger = self._linked(CHALLENGER)
         return None if challenger == self._linked(CHAMPION) else challenger
@@ -119,7 +119,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         return None if directory is None else self._loaded(directory)
 
     def load(self, name: str) -> B:
-        """Return the bundle of this name, checked. Raises ModelError, which names those that there are."""
+        """Return the bundle of this name, checked. Raises ModelError, which names the existing ones."""
         directory = self.models_dir / _checked(name, "bundle")
         if not directory.is_dir():
             known = ", ".join(path.name for path in self._directories()) or f"none yet: {self.command} makes one"
@@ -135,7 +135,7 @@ class BundleRegistry(ABC, Generic[M, B]):
     def add(self, source: Path, files: tuple[M, dict[str, bytes], str] | None = None) -> str:
         """Copy a bundle in under its manifest's name and return the name; promote makes it the champion.
 
-        `files` are those of `source`, where they were read before. Raises ModelError where the bundle cannot be used,
+        `files` are those of `source`, if they were already read. Raises ModelError where the bundle cannot be used,
         or another one has the name.
         """
         files = files or self.files(source)
@@ -150,7 +150,7 @@ class BundleRegistry(ABC, Generic[M, B]):
             temporary = self.models_dir / f"{TEMPORARY}{os.getpid()}"
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
-            temporary.chmod(0o755)  # whatever the umask: hub and commands read it
+            temporary.chmod(0o755)  # regardless of the umask: hub and commands read it
             try:
                 self._copy(files[1], bundle, temporary)
                 temporary.rename(target)
@@ -161,9 +161,9 @@ class BundleRegistry(ABC, Generic[M, B]):
         return name
 
     def promote(self, name: str) -> B:
-        """Make a bundle the champion after it was loaded and tried. Raises ModelError; the champion then stays.
+        """Make a bundle the champion after it was loaded and tested. Raises ModelError; the champion then stays.
 
-        A challenger that is promoted is on trial no more.
+        A challenger that is promoted is no longer on trial.
         """
         bundle = self.load(name)
         with self._writing():
@@ -176,7 +176,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         return bundle
 
     def challenge(self, name: str) -> B:
-        """Put a bundle on trial after it was loaded and tried, in the place of the one before. Raises ModelError."""
+        """Load and test a bundle, then put it on trial, replacing the previous one. Raises ModelError."""
         bundle = self.load(name)
         with self._writing():
             if self._links.name_of(CHAMPION) == name:
@@ -185,7 +185,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         return bundle
 
     def withdraw(self) -> str | None:
-        """End the trial; returns the challenger's name, None where there was none. Raises ModelError."""
+        """End the trial; return the challenger's name, None where there was none. Raises ModelError."""
         with self._writing():
             name = self._links.name_of(CHALLENGER)
             if name is not None:
@@ -193,7 +193,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         return name
 
     def rollback(self) -> B:
-        """Make the champion before this one the champion again. Raises ModelError; the champion then stays."""
+        """Make the previous champion the champion again. Raises ModelError; the champion then stays."""
         with self._writing():
             past = self._past()
             if len(past) < 2:  # noqa: PLR2004 this one and the one before
@@ -206,23 +206,24 @@ class BundleRegistry(ABC, Generic[M, B]):
         return bundle
 
     def prune(self, keep: int) -> Sequence[str]:
-        """Remove all bundles but champion, challenger, the champion before, and the `keep` newest; return their names.
+        """Remove all bundles but champion, challenger, previous champion, and the `keep` newest; return their names.
 
-        What killed writers left goes too. A directory without a manifest is no bundle and stays. Raises ModelError.
+        Leftovers of killed writers are removed too. A directory without a manifest is no bundle and stays. Raises
+        ModelError.
         """
         with self._writing():
             safe = {*self._past()[-2:], self._links.name_of(CHAMPION), self._links.name_of(CHALLENGER)}
             bundles = [e.name for e in self.list()[::-1] if (self.models_dir / e.name / NAME).is_file()]
             spare = [name for name in bundles if name not in safe][keep:]
             for name in spare:
-                # Renamed first: a bundle is never half there under its own name.
+                # Renamed first: a bundle is never incomplete under its own name.
                 (self.models_dir / name).rename(self.models_dir / f"{TEMPORARY}{os.getpid()}-{name}")
             for path in self.models_dir.glob(f"{TEMPORARY}*"):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         return spare
 
     def _copy(self, contents: Mapping[str, bytes], bundle: B, target: Path) -> None:
-        """Write a bundle's files into an empty directory. Raises ModelError where they are not there afterwards."""
+        """Write a bundle's files into an empty directory. Raises ModelError where they are missing afterwards."""
         for file, data in contents.items():
             write_whole(target / file, data)
         if self._loaded(target).hash != bundle.hash:
@@ -261,7 +262,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         return None if name is None else self.models_dir / name
 
     def _past(self) -> Sequence[str]:
-        """Return the champions in order, the present one last."""
+        """Return the champions in order, the current one last."""
         path = self.models_dir / HISTORY
         try:
             with open_plain(path) as file:
@@ -270,7 +271,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         except FileNotFoundError:
             past = []
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            past = []  # the link alone is what counts; what came before it cannot be told any more
+            past = []  # only the link counts; the champions before it are no longer known
         champion = self._links.name_of(CHAMPION)
         if champion is None:
             return []
@@ -284,7 +285,7 @@ class BundleRegistry(ABC, Generic[M, B]):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the registry's lock; OSErrors within become ModelErrors."""
+        """Hold the registry's lock; an OSError within becomes a ModelError."""
         try:
             self.models_dir.mkdir(parents=True, exist_ok=True)
             self._links.name_of(CHAMPION)

@@ -1,7 +1,7 @@
-"""Child processes of a command: work that is computed beside it, or that must not last or grow without end.
+"""Child processes of a command: work done in parallel, or with limits of time and memory.
 
-A child is a new interpreter. It never sees Ctrl-C, which a terminal sends to every process of a command: the command
-gets it and ends its children. It ends with the thread that started it, however that ends.
+A child is a new interpreter. It never receives Ctrl-C, which a terminal sends to every process of a command: the
+command receives it and ends its children. A child ends with the thread that started it, however that ends.
 """
 
 import ctypes
@@ -31,8 +31,8 @@ _MIB_B: Final = 1 << 20
 class ChildLimits:
     """What a child may use; None is no limit.
 
-    `memory_b` is what it allocates: files that it maps do not count. `wall_s` counts from the question on, also while
-    it waits.
+    `memory_b` limits what it allocates: files that it maps do not count. `wall_s` counts from `ask` on, also while
+    the child waits.
     """
 
     cpu_s: int | None = None
@@ -43,15 +43,15 @@ class ChildLimits:
 NO_LIMITS: Final = ChildLimits()
 
 
-class ChildEnded(GpuwasteError):  # noqa: N818 an end is what it is
-    """A child ended, or was ended, before it had an answer; the message says which limit it exceeded, if one."""
+class ChildEnded(GpuwasteError):  # noqa: N818 the name describes an end
+    """A child ended, or was ended, before it had an answer; the message names the limit exceeded, if any."""
 
 
 class ChildProcess:
-    """One child that answers `call(item)` for each item that it is given; `call` is a function of a module."""
+    """One child that computes `call(item)` for each item it receives; `call` is a function of a module."""
 
     def __init__(self, call: Callable[[Any], Any], limits: ChildLimits = NO_LIMITS) -> None:
-        """Start it. Raises GpuwasteError where the host has no process or memory left."""
+        """Start the child. Raises GpuwasteError where the host has no process or memory left."""
         self._limits = limits
         self._until = 0.0
         self.pipe, theirs = Pipe()
@@ -71,16 +71,16 @@ class ChildProcess:
             raise
         finally:
             theirs.close()
-        with suppress(OSError):  # a child that is gone is seen at its answer
+        with suppress(OSError):  # a child that has ended is noticed by `answer`
             self.pipe.send((call, limits))
 
     @property
     def alive(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether the child runs."""
         return self._process.poll() is None
 
     def ask(self, item: Any) -> None:
-        """Give it an item; it must have none."""
+        """Send an item to the child, which must have none."""
         self._until = time.monotonic() + self._limits.wall_s if self._limits.wall_s is not None else float("inf")
         with suppress(OSError):
             self.pipe.send(item)
@@ -100,7 +100,7 @@ class ChildProcess:
         raise value
 
     def end(self) -> None:
-        """End it at once, whatever it does; a second call does nothing."""
+        """Kill the child at once; a second call does nothing."""
         self.pipe.close()
         self._process.kill()
         self._process.wait()
@@ -127,9 +127,9 @@ def call_in_child(call: Callable[[T], R], item: T, limits: ChildLimits) -> R:
 
 
 def map_in_children(call: Callable[[T], R], items: Iterator[T], processes: int) -> Iterator[R]:
-    """Yield `call(item)` of each item in their order, computed by `processes` children a few items ahead.
+    """Yield `call(item)` of each item in order, computed by `processes` children a few items ahead.
 
-    Raises what a call, or the items, raised, after the answers before it; and ChildEnded. No child is left.
+    Raises what a call, or the items, raised, after the earlier answers; and ChildEnded. No child is left running.
     """
     pool = _Pool(call, items, processes)
     try:
@@ -147,7 +147,7 @@ def map_in_children(call: Callable[[T], R], items: Iterator[T], processes: int) 
 
 
 class _Pool:
-    """Children and their items: `answers` has (True, answer) or (False, error) by the item's number."""
+    """Children and their items: `answers` maps an item's number to (True, answer) or (False, error)."""
 
     def __init__(self, call: Callable[[Any], Any], items: Iterator[Any], processes: int) -> None:
         self._items: Iterator[Any] | None = items
@@ -158,7 +158,7 @@ class _Pool:
         self.answers: dict[int, tuple[bool, Any]] = {}
 
     def give(self, wanted: int) -> bool:
-        """Give items to idle children, as many as may be ahead of `wanted`; tells whether there was one."""
+        """Send items to idle children, up to the limit ahead of `wanted`; return whether there was one."""
         before = self._given
         while self._idle and self._items is not None and self._given - wanted < len(self._children) * _AHEAD:
             try:
@@ -177,13 +177,13 @@ class _Pool:
         return self._given > before
 
     def take(self) -> None:
-        """Wait for an answer, and take all that are there."""
+        """Wait for an answer, and take all that have arrived."""
         for pipe in wait(list(self.busy)):
             child, number = self.busy.pop(pipe)  # type: ignore[call-overload]
             self._idle.append(child)
             try:
                 self.answers[number] = True, child.answer()
-            except Exception as error:  # noqa: BLE001 raised when its turn comes
+            except Exception as error:  # noqa: BLE001 raised in the order of the items
                 self.answers[number] = False, error
 
     def end(self) -> None:
@@ -193,7 +193,7 @@ class _Pool:
 
 
 def child_main(descriptor: int, parent: int) -> None:
-    """Answer until the parent closes the pipe; what a child runs."""
+    """Run a child: answer until the parent closes the pipe."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         return
@@ -205,17 +205,17 @@ def child_main(descriptor: int, parent: int) -> None:
 
 
 def _reply(pipe: Connection, call: Callable[[Any], Any], item: Any) -> None:
-    """Send (True, answer) or (False, error). Raises OSError where the parent is gone."""
+    """Send (True, answer) or (False, error). Raises OSError where the parent has ended."""
     try:
         answer = True, call(item)
     except Exception as error:  # noqa: BLE001 the parent raises it
-        error.add_note(traceback.format_exc())  # the parent's traceback does not have it
+        error.add_note(traceback.format_exc())  # missing from the parent's traceback
         answer = False, error
     try:
         pipe.send(answer)
     except OSError:
         raise
-    except Exception as error:  # noqa: BLE001 of what cannot be sent the text is sent
+    except Exception as error:  # noqa: BLE001 an answer that cannot be sent is replaced by its error text
         pipe.send((False, GpuwasteError(f"{type(answer[1]).__name__} cannot be sent: {error}")))
 
 
@@ -229,17 +229,17 @@ def _hold(limits: ChildLimits) -> None:
 
 
 def _started(argv: list[str], descriptor: int, *, quiet: bool) -> "subprocess.Popen[bytes]":
-    """Start a process that inherits SIGINT blocked, from its first instruction on. Raises OSError."""
+    """Start a process with SIGINT blocked from its first instruction on. Raises OSError."""
     silent = subprocess.DEVNULL
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     process = None
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # raises a Ctrl-C of just before, and has blocked
-        # a library that gives up for want of memory writes lines of its own
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # raises an earlier Ctrl-C, SIGINT is then blocked
+        # a library that runs out of memory writes its own lines
         process = subprocess.Popen(
             argv, stdin=silent, stdout=silent, stderr=silent if quiet else None, pass_fds=[descriptor]
         )
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # a Ctrl-C of meanwhile is raised here
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # a Ctrl-C in the meantime is raised here
     except BaseException:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if process is not None:

@@ -1,4 +1,4 @@
-"""Time as a collaborator: the wall clock in UTC, the steady clock, waiting, and budgets of CPU time; never patched."""
+"""Time as an injected object: wall clock in UTC, steady clock, waiting, budgets of CPU time; never monkeypatched."""
 
 import threading
 import time
@@ -6,11 +6,11 @@ from typing import Final, Protocol
 
 from gpuwaste.core.errors import GpuwasteError
 
-_SET_US: Final = 2_000_000  # chrony slews less than this between two ticks; a larger difference was set
+_SET_US: Final = 2_000_000  # chrony slews less than this between two ticks; a larger step: the clock was set
 
 
 class Clock(Protocol):
-    """What the daemons ask of time."""
+    """The clock that the daemons use."""
 
     def utc_us(self) -> int:
         """Wall clock, microseconds since the epoch, UTC; may step."""
@@ -26,7 +26,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The host's clocks."""
 
     def utc_us(self) -> int:
         """Return CLOCK_REALTIME in microseconds."""
@@ -42,27 +42,27 @@ class SystemClock:
 
 
 class StepDetector:
-    """Tells at each instant whether the wall clock was set since the instant before, by the steady clock beside it."""
+    """Detects whether the wall clock was set since the previous instant, by comparing it with the steady clock."""
 
     def __init__(self) -> None:
         self._before: tuple[int, int] | None = None
 
     def stepped(self, utc_us: int, mono_us: int) -> bool:
-        """Take up an instant; false for a first one."""
+        """Take an instant and return whether the clock was set before it; false for a first one."""
         before, self._before = self._before, (utc_us, mono_us)
         return before is not None and abs((utc_us - before[0]) - (mono_us - before[1])) > _SET_US
 
     def forget(self) -> None:
-        """Make the next instant a first one: the steady clock may be another boot's."""
+        """Treat the next instant as a first one: the steady clock may belong to another boot."""
         self._before = None
 
 
 class NotReadError(GpuwasteError):
-    """A text takes more CPU than the question may take."""
+    """Reading a text takes more CPU than the request may use."""
 
 
 class ReadingBudget(Protocol):
-    """What a reader asks between two steps."""
+    """The limit that a reader checks between two steps."""
 
     def check(self) -> None:
         """Raise NotReadError where nothing is left."""
@@ -70,7 +70,7 @@ class ReadingBudget(Protocol):
 
 
 class CpuBudget:
-    """CPU seconds of the thread that makes it, counted from then on: waiting, and other threads, cost nothing."""
+    """CPU seconds of the creating thread, counted from creation on: waiting, and other threads, do not count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -84,7 +84,7 @@ class CpuBudget:
 
 class _Unlimited:
     def check(self) -> None:
-        """Let it go on."""
+        """Do nothing."""
 
 
 UNLIMITED: Final[ReadingBudget] = _Unlimited()

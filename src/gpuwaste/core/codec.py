@@ -1,7 +1,7 @@
-"""Records are declared once: how they travel, what is refused of them and what the pages tell is derived from that.
+"""Records are declared once: their JSON, their validation and their reference pages are derived from that.
 
-A record is a dataclass whose fields are annotated with msgspec.Meta (bounds and meaning); a field that travels under
-other names or in another unit has a `Wire` besides. Unknown fields are ignored, so that a newer program is understood.
+A record is a dataclass whose fields are annotated with msgspec.Meta (bounds and meaning); a field that is sent under
+other names or in another unit also has a `Wire`. Unknown fields are ignored, so that a newer program is understood.
 """
 
 import re
@@ -19,10 +19,10 @@ MAX_I64: Final = 2**63 - 1
 Int64 = Annotated[int, Meta(ge=-MAX_I64, le=MAX_I64)]
 Whole = Annotated[int, Meta(ge=0, le=MAX_I64)]
 Number = Annotated[float, Meta(ge=-(2.0**63), le=2.0**63)]  # bounds refuse NaN as well
-OPTIONAL: Final = "a field that a sender may leave out"  # as it may each field that can be null
+OPTIONAL: Final = "a field that a sender may leave out"  # as may each field that can be null
 SPARSE: Final = "a field that is not written while it is empty: readers that do not know it get the row as it was"
 _PLACE: Final = re.compile(r"(.{1,400}?)(?: - at (`key` in )?`\$\.?(.{0,100})`)?", re.DOTALL)
-_ODD: Final = re.compile(r"[^ -~]")  # a peer's own characters stay off terminals and logs
+_ODD: Final = re.compile(r"[^ -~]")  # a peer's special characters stay off terminals and logs
 _MAX_TEXT: Final = 200
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -30,7 +30,7 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How a field travels: the type of each part by its name, and the functions from the parts and to them."""
+    """How a field is sent: the type of each part by name, and the functions from and to the parts."""
 
     parts: Mapping[str, Any]
     read: Callable[..., Any]
@@ -39,25 +39,25 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """The column in which the store keeps a map's keys; the values are in that of the field's name."""
+    """The store's column of a map's keys; the values are in the column named as the field."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PartColumn:
-    """The column in which the store keeps a part of a compound value, where it has not the part's own name."""
+    """The store's column of a part of a compound value, where its name is not the part's."""
 
     name: str
 
 
 def convert(data: object, kind: type[_T], what: str) -> _T:
-    """Return parsed JSON as a value of the type. Raises ParseError: one line that names what it is and the field."""
+    """Return parsed JSON as a value of the type. Raises ParseError: one line that names `what` and the field."""
     return _checked(lambda: typed.convert(data, kind, str_keys=True), what)
 
 
 def problem(error: Exception) -> str:
-    """Return what a value lacks, on one line, its place first."""
+    """Return what is wrong with a value, on one line, its place first."""
     found = _PLACE.fullmatch(str(error)[:500])
     text, key, place = found.groups() if found else (str(error), None, None)
     where = f"{place}: " if place else ""
@@ -66,7 +66,7 @@ def problem(error: Exception) -> str:
 
 
 def annotated(record: type[Any]) -> Iterator[tuple[Field[Any], Any, tuple[Any, ...]]]:
-    """Yield each field of a record with its type and with what is annotated to it besides msgspec.Meta."""
+    """Yield each field of a record with its type and its annotations other than msgspec.Meta."""
     hints = get_type_hints(record, include_extras=True)
     for field in fields(record):
         kind = hints[field.name]
@@ -83,7 +83,7 @@ def nullable(kind: Any) -> Any:
 class Codec(Generic[_R]):
     """Writes and reads one type of record as a JSON object; `what` names it in errors.
 
-    With a `schema` its first field is that number; the number after it is understood too, later ones are refused.
+    With a `schema` the first field is that number; the next number is accepted too, later ones are rejected.
     """
 
     def __init__(self, record: type[_R], what: str, schema: int | None = None) -> None:
@@ -93,7 +93,7 @@ class Codec(Generic[_R]):
             about = f"{schema}; the next one is read too, what it adds is ignored"
             names.append(("schema", Annotated[int, Meta(ge=1, le=1_000_000, description=about)]))
         self._names: list[str] = [name for name, *_ in names]
-        self._fields: list[tuple[str, int, Wire | None]] = []  # the field, how many parts it has
+        self._fields: list[tuple[str, int, Wire | None]] = []  # the field, its number of parts
         self._sparse: list[str] = []
         for field, kind, marks in annotated(cast("type[Any]", record)):
             wire = next((mark for mark in marks if isinstance(mark, Wire)), None)
@@ -116,7 +116,7 @@ class Codec(Generic[_R]):
         return self._read(convert(data, self.struct, self._what))
 
     def to_json(self, record: _R) -> dict[str, Any]:
-        """Return the record as JSON takes it."""
+        """Return the record as JSON data."""
         values: list[Any] = [] if self._schema is None else [self._schema]
         for name, _, wire in self._fields:
             value = getattr(record, name)
@@ -140,7 +140,7 @@ class Codec(Generic[_R]):
 
 
 def in_seconds(name: str, high: float, about: str, *, optional: bool = False) -> Wire:
-    """Return how whole milliseconds travel: as seconds with three decimals, from 0 to `high`."""
+    """Return the `Wire` of whole milliseconds: sent as seconds with three decimals, from 0 to `high`."""
     kind: Any = Annotated[float, Meta(ge=0, le=high)]
     if optional:
         return Wire({name: Annotated[kind | None, Meta(description=about)]}, _some(to_ms), lambda ms: (_seconds(ms),))
@@ -148,7 +148,7 @@ def in_seconds(name: str, high: float, about: str, *, optional: bool = False) ->
 
 
 def map_in_seconds(name: str, key: Any, high: float, about: str) -> Wire:
-    """Return how milliseconds by `key` travel: as seconds, at most 128 of them."""
+    """Return the `Wire` of milliseconds by `key`: sent as seconds, at most 128 of them."""
     kind: Any = dict[key, Annotated[float, Meta(ge=0, le=high)]]
     return Wire(
         {name: Annotated[kind, Meta(max_length=128, description=about)]},
@@ -171,7 +171,7 @@ def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _absent(field: Field[Any], kind: Any) -> tuple[Any, ...]:
-    """Return what stands in for a field that was left out, () where it may not be."""
+    """Return the default of a field that was left out, () where it is required."""
     marks = getattr(kind, "__metadata__", ())
     if OPTIONAL in marks:
         made: Any = field.default_factory

@@ -1,8 +1,8 @@
 """The configuration, gpuwaste.toml with its drop-ins: sections, keys, units and defaults as typed data.
 
 Each key is declared once, with its text, in the file of its section; the reference page and the packaged file are
-generated from these declarations. Only the command line and the daemons' main call `load_config`; everybody else is
-handed values.
+generated from these declarations. Only the command line and the daemons' main call `load_config`; all other code
+receives values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The whole file."""
+    """The complete configuration."""
 
     common: CommonConfig = field(default_factory=CommonConfig)
     slurm: SlurmClientConfig = field(default_factory=SlurmClientConfig)
@@ -49,13 +49,13 @@ def load_config(path: Path | None = None) -> Config:
     layers = load_layers(path)
     if len(layers) == 1:
         return with_credentials(config_from_dict(dict(layers[0].data), str(layers[0].path)))
-    for layer in layers:  # one by one: an error names the file that has it
+    for layer in layers:  # one by one: an error names its file
         config_from_dict(dict(layer.data), str(layer.path))
     return with_credentials(config_from_dict(merged(layers), str(path or DEFAULT_PATH)))
 
 
 def load_layers(path: Path | None = None) -> list[ConfigLayer]:
-    """Return the files of a configuration as parsed, in the order in which they are read. Raises ConfigError."""
+    """Return the parsed files of a configuration, in the order in which they are read. Raises ConfigError."""
     return read_layers(path or DEFAULT_PATH, optional=path is None)
 
 
@@ -68,7 +68,7 @@ def config_from_dict(data: dict[str, Any], where: str) -> Config:
 
 
 def faulty_config(path: Path | None = None) -> tuple[Config, list[ConfigLayer], list[ConfigError]]:
-    """Read what can be read: the configuration, with the default of what cannot, its files, and every error."""
+    """Return the configuration, with defaults for what cannot be read, its files, and every error."""
     layers, faults = readable_layers(path or DEFAULT_PATH, optional=path is None)
     for layer in layers:
         faults += _read(layer.data, str(layer.path))[1]
@@ -104,7 +104,7 @@ def describe_config() -> list[tuple[str, str, str, Any, str]]:
 
 
 def site_keys() -> list[tuple[str, str, Any, str]]:
-    """Return (section, key, example, text) of the keys that every site must look at."""
+    """Return (section, key, example, text) of the keys that every site must check."""
     keys = ((section, key) for section, _, key in _keys() if key.metadata["site"] is not None)
     return [(section, key.name, key.metadata["site"], key.metadata["text"]) for section, key in keys]
 

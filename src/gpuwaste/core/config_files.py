@@ -1,8 +1,9 @@
 """The files of one configuration: gpuwaste.toml, its drop-ins, and the secrets that systemd hands to a service.
 
-A drop-in of gpuwaste.toml.d holds the site's own keys, so that the packaged file stays as it was shipped and an upgrade
-never asks; they are read over it by name. The directory of secrets (LoadCredential= and $CREDENTIALS_DIRECTORY, see
-systemd.exec(5)) is another one for each service, exists while it runs, and can be read by its user alone.
+A drop-in of gpuwaste.toml.d holds the site's own keys, so that the packaged file stays as shipped and an upgrade never
+prompts; drop-ins are read after it, in the order of their names. Each service has its own directory of secrets
+(LoadCredential= and $CREDENTIALS_DIRECTORY, see systemd.exec(5)), which exists while it runs and only its user can
+read.
 """
 
 import os
@@ -16,9 +17,9 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import parse_toml, read_data, read_toml, toml_files
 
 LARGEST: Final = 1 << 20
-"""Bytes of a drop-in."""
+"""Most bytes of a drop-in."""
 MOST: Final = 64
-"""Drop-ins of a configuration; the submit plugins read as many."""
+"""Most drop-ins of a configuration; the submit plugins have the same limit."""
 _SCANNED_LINES: Final = 5000
 _VARIABLE: Final = "CREDENTIALS_DIRECTORY"
 CREDENTIALS: Final = f"${_VARIABLE}/"
@@ -27,13 +28,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayer:
-    """One file as parsed: tables by section, which nobody has checked yet."""
+    """One parsed file: tables by section, not checked yet."""
 
     path: Path
     data: Mapping[str, Any]
 
     def has(self, section: str, key: str) -> bool:
-        """Tell whether this file sets a key."""
+        """Return whether this file sets a key."""
         return _sets(self.data, section, key)
 
     def place(self, section: str, key: str) -> str:
@@ -43,7 +44,7 @@ class ConfigLayer:
 
 
 def config_files(path: Path) -> list[Path]:
-    """Return the file, which may be absent, and its drop-ins by name. Raises ConfigError."""
+    """Return the file, which may be missing, and its drop-ins sorted by name. Raises ConfigError."""
     folder = path.with_name(f"{path.name}.d")
     try:
         found = toml_files(folder)
@@ -57,7 +58,7 @@ def config_files(path: Path) -> list[Path]:
 
 
 def read_layers(path: Path, *, optional: bool = False) -> list[ConfigLayer]:
-    """Return what the files say, in the order in which they are read; `optional` allows the first one to be absent.
+    """Return the parsed files, in the order in which they are read; `optional` allows the first one to be missing.
 
     Raises ConfigError.
     """
@@ -86,7 +87,7 @@ def readable_layers(path: Path, *, optional: bool = False) -> tuple[list[ConfigL
 
 
 def merged(layers: Sequence[ConfigLayer]) -> dict[str, Any]:
-    """Return one table for each section: of a key that several files set the last one counts."""
+    """Return one table for each section: for a key that several files set, the last one counts."""
     found: dict[str, Any] = {}
     for layer in layers:
         for section, table in layer.data.items():
@@ -109,9 +110,9 @@ def _sets(data: Mapping[str, Any], section: str, key: str) -> bool:
 
 
 def _line_of(path: Path, section: str, key: str) -> int:
-    """Return the line on which a key's statement begins, by parsing what is before it and with it; 0 for unknown.
+    """Return the line on which a key's statement begins, by parsing the lines before it and with it; 0 for unknown.
 
-    A line that has the key's name inside of a text of several lines, or in another section, is not it.
+    The key's name inside a multi-line string, or in another section, does not count.
     """
     try:
         lines = _read(path).decode("utf-8").splitlines(keepends=True)
@@ -125,7 +126,7 @@ def _line_of(path: Path, section: str, key: str) -> int:
 
 
 def _begins(lines: Sequence[str], at: int, section: str, key: str) -> bool:
-    """Tell whether the statement that begins at a line sets the key."""
+    """Return whether the statement that begins at a line sets the key."""
     before = _parsed(lines[:at])
     if before is None or _sets(before, section, key):
         return False
@@ -141,13 +142,13 @@ def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
 
 
 def expanded(text: str) -> str:
-    """Return a value with the directory of this service's credentials in it; as it was in any other process."""
+    """Return a value with the directory of this service's credentials filled in; unchanged in any other process."""
     directory = os.environ.get(_VARIABLE, "")
     return text.replace(CREDENTIALS, f"{directory}/") if directory.startswith("/") else text
 
 
 def with_credentials(config: _T) -> _T:
-    """Return a configuration of sections whose texts name this service's credentials by their paths."""
+    """Return a configuration in whose sections credentials are replaced by their paths in this service."""
     changed: dict[str, Any] = {}
     for section in fields(config):  # type: ignore[arg-type]
         table = getattr(config, section.name)

@@ -1,4 +1,4 @@
-"""A part of the day, such as quiet hours and the hours of a policy: one format, "20:00-07:00", in every file."""
+"""A part of the day, such as quiet hours or the hours of a policy: one format, "20:00-07:00", in every file."""
 
 import re
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ _WHOLE: Final = re.compile(r"(\d{1,2})-(\d{1,2})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """A part of the day, minutes from local midnight; it goes over midnight where `end` is not after `begin`."""
+    """A part of the day, minutes from local midnight; it spans midnight where `end` is not after `begin`."""
 
     begin: int
     end: int
 
     def hold(self, at: datetime) -> bool:
-        """Tell whether the time of day lies in it; the end does not."""
+        """Return whether the time of day is within the hours; the end is not."""
         minute = at.hour * 60 + at.minute
         if self.begin < self.end:
             return self.begin <= minute < self.end
@@ -31,7 +31,7 @@ class Hours:
 
 
 def parse_day_hours(value: Any, where: str) -> Hours:
-    """Read HH:MM-HH:MM. Raises ConfigError, which says what to write for whole hours such as 20-7."""
+    """Read HH:MM-HH:MM. Raises ConfigError, which shows what to write for whole hours such as 20-7."""
     found = _HOURS.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         whole = _WHOLE.fullmatch(value) if isinstance(value, str) else None

@@ -1,9 +1,9 @@
-"""The one tree of errors: each message says what is wrong, where, and what to do about it."""
+"""The only tree of errors: each message names what is wrong, where, and what to do about it."""
 
 from typing import Final
 
 MAX_WORDS: Final = 5000
-"""Characters of another program's words that an error repeats: they may hold a path, which has up to 4096 bytes."""
+"""Characters of another program's message that an error repeats: it may hold a path, which has up to 4096 bytes."""
 
 
 class GpuwasteError(Exception):

@@ -26,23 +26,23 @@ class Interval(Struct, kw_only=True, frozen=True):
     p90: Utc
 
     def not_before(self, at: int) -> "Interval":
-        """Return the interval of what cannot be earlier than `at`, UTC seconds."""
+        """Return the interval, no bound earlier than `at`, UTC seconds."""
         return Interval(p10=max(self.p10, at), p50=max(self.p50, at), p90=max(self.p90, at))
 
 
 Table = tuple[Sequence[str], Iterable[Mapping[str, Any]]]
-"""Columns, and rows that have their cells by column."""
+"""Columns, and rows with their cells by column."""
 
 
 class Document(Struct, frozen=True):
-    """What a program answers with; a reader ignores fields that it does not know."""
+    """The answer of a program; a reader ignores fields that it does not know."""
 
     ROWS: ClassVar[str] = ""
-    """The field whose rows are the document as a table, where it is just these."""
+    """The field whose rows are the document as a table, where the table has only these."""
     HIDDEN: ClassVar[tuple[str, ...]] = ()
-    """Fields of the rows that are no columns."""
+    """Fields of the rows that are not columns."""
 
-    def table(self, part: str = "") -> "Table":  # noqa: ARG002 as of documents that have several
+    def table(self, part: str = "") -> "Table":  # noqa: ARG002 used by documents with several tables
         """Return the document as a table; some have several, by their names."""
         (kind,) = get_args(get_type_hints(type(self))[self.ROWS])
         columns = [name for name in kind.__struct_encode_fields__ if name not in self.HIDDEN]
@@ -55,7 +55,7 @@ class Document(Struct, frozen=True):
 
 
 class DatedDocument(Document, kw_only=True, frozen=True):
-    """What the answers of the hub about a time begin with; `schema` counts changes that a reader must know of."""
+    """The first fields of the hub's answers about a time; `schema` counts changes that a reader must know."""
 
     document: str = ""
     schema: int = 1

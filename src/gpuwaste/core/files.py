@@ -1,4 +1,4 @@
-"""Files that are whole or not there, files that nobody else may read, and who could change what a path leads to."""
+"""Files that are complete or missing, files that only their owner may read, and who could change a path's target."""
 
 import errno
 import os
@@ -12,16 +12,16 @@ from typing import BinaryIO, Final
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import group_name, user_name
 
-UMASK: Final = 0o027  # of every daemon: what it writes is for its user and group, unless a mode is given
-TEMPORARY: Final = ".gpuwaste-"  # prefix of what a killed writer may leave behind
-_MAX_LINKS: Final = 40  # as the kernel's own limit
+UMASK: Final = 0o027  # of every daemon: its files are for its user and group, unless a mode is given
+TEMPORARY: Final = ".gpuwaste-"  # prefix of files that a killed writer may leave behind
+_MAX_LINKS: Final = 40  # as the kernel's limit
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """A directory on the way, and the entry in it that is followed; the last step has none, and may be a file.
+    """A directory of the path, and the entry in it that is followed; the last step has none, and may be a file.
 
-    `missing` says that there is no such entry: the path ends here.
+    `missing` is true where there is no such entry: the path ends here.
     """
 
     place: Path
@@ -31,12 +31,12 @@ class PathStep:
 
     @property
     def last(self) -> bool:
-        """Whether this is what the path leads to."""
+        """Whether this is the path's target."""
         return self.entry is None and not self.missing
 
     @property
     def entry_owner(self) -> int | None:
-        """Who may replace the entry beside who may write to the directory: its owner, in a sticky one."""
+        """The owner of the entry, who may replace it too, in a sticky directory; else None."""
         sticky = self.found.st_mode & stat.S_ISVTX
         return self.entry.st_uid if sticky and self.entry is not None else None
 
@@ -46,7 +46,7 @@ class PathStep:
 
 
 def path_steps(path: Path) -> Iterator[PathStep]:
-    """Yield the steps of a path from the root on. Raises OSError, also for links that never end."""
+    """Yield the steps of a path from the root on. Raises OSError, also for a loop of links."""
     at, links = Path("/"), 0
     rest = list((Path.cwd() / path).parts[1:])[::-1]
     while rest:
@@ -74,16 +74,16 @@ def path_steps(path: Path) -> Iterator[PathStep]:
 
 
 def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:
-    """Make a directory that is missing, and refuse one in which others could put or replace what we trust.
+    """Make a missing directory, and reject one in which others could add or replace trusted files.
 
-    It and each directory above it must belong to root or to us, and nobody else, no other group either, may write
-    there; a sticky one such as /tmp will do above it. `key` names it in the error. Raises ConfigError.
+    It and each directory above it must belong to root or to this process' user, and no other user or group may write
+    there; a sticky one such as /tmp is allowed above it. `key` names it in the error. Raises ConfigError.
     """
     try:
         if not path.is_dir():
             path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             path.mkdir(mode=mode)
-            path.chmod(mode)  # whatever the umask
+            path.chmod(mode)  # regardless of the umask
         if words := open_to_others(path, os.geteuid(), os.getegid()):
             raise ConfigError(f"{key} {path}: others could change files that gpuwaste trusts: {words}")
     except OSError as error:
@@ -91,9 +91,9 @@ def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:
 
 
 def open_to_others(path: Path, uid: int, gid: int) -> str:
-    """Return which part of a path others than root, `uid` and the group `gid` could change and what closes it.
+    """Return which part of a path others than root, `uid` and the group `gid` could change, and the fix.
 
-    "" is none. A link counts with its own directories and those of its target. Raises OSError.
+    "" means none. For a link, its own directories and those of its target are checked. Raises OSError.
     """
     for step in path_steps(path):
         if step.missing:
@@ -123,7 +123,7 @@ def _name(uid: int) -> str:
 
 
 def write_whole(path: Path, *parts: bytes | memoryview, mode: int = 0o644) -> None:
-    """Write a file by another name in the same directory, on disk, then rename it. Raises OSError."""
+    """Write a file under another name in the same directory, sync it to disk, then rename it. Raises OSError."""
     number, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(number, "wb") as stream:
@@ -139,7 +139,7 @@ def write_whole(path: Path, *parts: bytes | memoryview, mode: int = 0o644) -> No
 
 
 def sync_directory(path: Path) -> None:
-    """Put a directory's entries on disk: a rename before this may be undone by a power cut."""
+    """Sync a directory's entries to disk: without this a power cut may undo a rename."""
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)
@@ -148,7 +148,7 @@ def sync_directory(path: Path) -> None:
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a plain file for reading; a pipe is not waited for, and a device is not even opened. Raises OSError."""
+    """Open a plain file for reading, without waiting for a pipe or opening a device. Raises OSError."""
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(place).st_mode):
@@ -159,7 +159,7 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 def open_lock(path: Path) -> int:
-    """Open or make a file to be locked, never another's by a link, and wait for no pipe. Raises OSError."""
+    """Open or make a lock file, without following a link or waiting for a pipe. Raises OSError."""
     number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
@@ -168,7 +168,7 @@ def open_lock(path: Path) -> int:
 
 
 def read_closed(path: Path, max_bytes: int, what: str = "it", hint: str = "") -> str:
-    """Return the first `max_bytes` of a file with tokens that others cannot read. Raises ConfigError."""
+    """Return the first `max_bytes` of a file of tokens, which others must not be able to read. Raises ConfigError."""
     try:
         with open_plain(path) as file:
             if os.fstat(file.fileno()).st_mode & stat.S_IRWXO:

@@ -1,4 +1,4 @@
-"""Sections [hub] and [web] of gpuwaste.toml: the daemon in the middle, and its pages."""
+"""Sections [hub] and [web] of gpuwaste.toml: the central daemon, and its pages."""
 
 from dataclasses import dataclass
 

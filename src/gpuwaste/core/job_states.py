@@ -1,4 +1,4 @@
-"""Job states as Slurm names them: the one table of what each means (squeue(1), JOB STATE CODES; sacct(1)).
+"""Job states as Slurm names them: the only table of their meanings (squeue(1), JOB STATE CODES; sacct(1)).
 
 States are those of accounting and of jobs in slurmctld's memory. Queries write the sets that SETS names as
 `state IN {failed_states}` (store/database.py).
@@ -14,7 +14,7 @@ Blame = Literal["", "job", "site"]
 
 
 class JobState(NamedTuple):
-    """What one state means; `code` is squeue's."""
+    """The meaning of one state; `code` is squeue's."""
 
     code: str
     phase: Phase
@@ -57,7 +57,7 @@ QUEUED: Final = WAITING | {"REQUEUED"}
 FAILED: Final = frozenset(name for name, state in STATES.items() if state.blame == "job")
 """The job's own failures, as labels count them."""
 SYSTEM: Final = frozenset(name for name, state in STATES.items() if state.blame == "site")
-"""Ends that are no result of the job."""
+"""Ends that are not a result of the job."""
 NODE_FAILED: Final = frozenset({"NODE_FAIL", "BOOT_FAIL"})
 SETS: Final[Mapping[str, frozenset[str]]] = {"failed_states": FAILED, "node_failed_states": NODE_FAILED}
-"""Sets that queries use, by the names there."""
+"""Sets that queries use, by their names in queries."""

@@ -1,7 +1,7 @@
-"""Events of the log: each is declared once, beside the code that logs it, as "id: text with {fields}" and a remedy.
+"""Events of the log: each is declared once, next to the code that logs it, as "id: text with {fields}" and a remedy.
 
-A line of the log begins with the id. docs/reference/events.md is made of these declarations, so a warning or an error
-cannot be declared without its remedy: what it means for the reader and what they do about it.
+A line of the log begins with the id. docs/reference/events.md is generated from these declarations, so a warning or an
+error cannot be declared without its remedy: what it means for the reader and what they do about it.
 """
 
 import logging
@@ -28,7 +28,7 @@ class LogEvent:
 
 
 class _LogText:
-    """A text that is put together where the record is written: a field that fails there raises nothing here."""
+    """A text that is formatted when the record is written: a field that fails there raises nothing here."""
 
     __slots__ = ("_fields", "_repeats", "_text")
 
@@ -41,22 +41,22 @@ class _LogText:
 
 
 def info(line: str) -> LogEvent:
-    """Declare what needs nobody: a start, an end, something that works again."""
+    """Declare an event that needs no action: a start, an end, something that works again."""
     return LogEvent(logging.INFO, line, "")
 
 
 def warning(line: str, remedy: str) -> LogEvent:
-    """Declare what somebody should look at; the service does its work."""
+    """Declare an event that somebody should check; the service does its work."""
     return LogEvent(logging.WARNING, line, remedy)
 
 
 def error(line: str, remedy: str) -> LogEvent:
-    """Declare what keeps the service from a part of its work."""
+    """Declare an event that keeps the service from a part of its work."""
     return LogEvent(logging.ERROR, line, remedy)
 
 
 def critical(line: str, remedy: str) -> LogEvent:
-    """Declare what ends the service."""
+    """Declare an event that ends the service."""
     return LogEvent(logging.CRITICAL, line, remedy)
 
 

@@ -1,7 +1,7 @@
-"""The daemons' log: one line an event on stderr, harmless to whoever reads it, an equal one said once a minute.
+"""The daemons' log: one line per event on stderr, without control characters, an equal line once a minute.
 
-Under systemd (`JOURNAL_STREAM` names our stderr) a line begins with its priority, `<4>` for a warning, as
-sd-daemon(3) says; elsewhere with the level's name.
+Under systemd (`JOURNAL_STREAM` names our stderr) a line begins with its priority, `<4>` for a warning, see
+sd-daemon(3); elsewhere with the level's name.
 """
 
 import faulthandler
@@ -17,17 +17,17 @@ from typing import Final, TextIO
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import MINUTE_S
 
-LONGEST: Final = 4096  # characters of a line; what is longer is cut
+LONGEST: Final = 4096  # characters of a line; longer ones are cut
 _KNOWN: Final = 256  # different lines of the last minute that are remembered
 _PRIORITIES: Final = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG: Final = 7
-_QUIETER: Final = {"uvicorn.error": logging.WARNING}  # our own lines say what theirs would
+_QUIETER: Final = {"uvicorn.error": logging.WARNING}  # our own lines log the same
 
 
 def set_up_logging(stream: TextIO | None = None) -> None:
     """Send this process' log to `stream` (stderr), once.
 
-    Where a watchdog ends the process (SIGABRT), the stack of each thread goes to stderr as well.
+    Where a watchdog ends the process (SIGABRT), the stack of each thread is written to stderr as well.
     """
     faulthandler.enable()
     root = logging.getLogger()
@@ -40,9 +40,9 @@ def set_up_logging(stream: TextIO | None = None) -> None:
 
 
 class LineHandler(logging.Handler):
-    """Writes records as single lines; the same line again within a minute is counted, and the count is told after it.
+    """Writes records as single lines; the same line again within a minute is counted, and the count is logged later.
 
-    The count comes with whatever is logged next once that minute is over, or at the end.
+    The count is written before the next record that is logged after that minute, or at the end.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class LineHandler(logging.Handler):
         self._journal = is_journal(stream)
         self._every_s = every_s
         self._mono_s = mono_s
-        self._said: OrderedDict[tuple[int, str], list[float]] = OrderedDict()  # line -> [when first, repeats]
+        self._said: OrderedDict[tuple[int, str], list[float]] = OrderedDict()  # line -> [first time, repeats]
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record, or count it. A stream that cannot be written is no reason to stop."""
+        """Write the record, or count it. A stream that cannot be written does not stop the caller."""
         try:
             line = one_line(record)
             now = self._mono_s()
@@ -73,15 +73,15 @@ class LineHandler(logging.Handler):
                 self._let_go()
             self._said[record.levelno, line] = [now, 0]
             self._write(record.levelno, line)
-        except Exception:  # noqa: BLE001 logging's own rule: say it where it can be said, never raise
+        except Exception:  # noqa: BLE001 logging's own rule: report where possible, never raise
             self.handleError(record)
 
     def close(self) -> None:
-        """Tell the counts that are left."""
+        """Write the counts that are left."""
         try:
             self._tell(lambda _: True)
         except (OSError, ValueError):
-            pass  # the stream is gone
+            pass  # the stream is closed
         finally:
             super().close()
 
@@ -101,7 +101,7 @@ class LineHandler(logging.Handler):
 
 
 def one_line(record: logging.LogRecord) -> str:
-    """Return a record as one line without control characters: what Slurm, users and peers wrote may be in it.
+    """Return a record as one line without control characters: it may contain text of Slurm, users and peers.
 
     It begins with the id of a declared event (core.log_event), else with the logger's name.
     """
@@ -118,7 +118,7 @@ def priority(level: int) -> int:
 
 
 def is_journal(stream: TextIO) -> bool:
-    """Tell whether the stream is the one that systemd named: a daemon's output may have been sent elsewhere since."""
+    """Return whether the stream is the one that systemd named: a daemon's output may have been redirected since."""
     device, _, inode = os.environ.get("JOURNAL_STREAM", "").partition(":")
     try:
         there = os.fstat(stream.fileno())
@@ -128,7 +128,7 @@ def is_journal(stream: TextIO) -> bool:
 
 
 def _trace(error: BaseException) -> str:
-    """Return an error and where it came from, innermost last."""
+    """Return an error and its traceback, innermost last."""
     places = []
     trace = error.__traceback__
     while trace is not None:

@@ -1,7 +1,7 @@
-"""Whoever could swap names on the way to a directory: a root command becomes that user before it works there.
+"""The owner of a path: a root command becomes the user who could swap names on the path before it works there.
 
 Root that works in another user's directory follows what that user puts there: links, pipes, directories moved away
-between a check and its use. As that user it can do no more than they can. A process that is not root stays as it is.
+between a check and its use. As that user it can do no more than they can. A process that is not root is not changed.
 """
 
 import grp
@@ -19,7 +19,7 @@ from gpuwaste.core.files import PathStep, path_steps
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A user that is not root: uid, its groups, and its name, which is the number where the uid has none."""
+    """A user that is not root: uid, groups, and name, which is the number where the uid has none."""
 
     uid: int
     gid: int
@@ -28,11 +28,11 @@ class Owner:
 
 
 def owner_of(directory: Path, *, sticky: bool = False) -> Owner | None:
-    """Return the user to become before working in `directory`, which may be missing yet; None for "stay as you are".
+    """Return the user to become before working in `directory`, which may not exist yet; None for no change.
 
-    That is the one user beside root who owns the directory or one on the way to it, links included. Raises ConfigError
-    where two users do, or where more than its owner can write to a directory of root; `sticky` allows a directory such
-    as /tmp as the last one, for a caller that makes new files only and follows no name there.
+    That is the only user besides root who owns the directory or one above it, links included. Raises ConfigError
+    where there are two, or where others than its owner can write to a directory of root; `sticky` allows a directory
+    such as /tmp as the last one, for a caller that only makes new files and follows no name there.
     """
     if os.geteuid() != 0:
         return None
@@ -47,7 +47,7 @@ def owner_of(directory: Path, *, sticky: bool = False) -> Owner | None:
 
 
 def become_owner(directory: Path) -> Owner | None:
-    """Become the user of `owner_of` for the rest of this process; return whom. Raises ConfigError."""
+    """Become the user of `owner_of` for the rest of this process; return that user. Raises ConfigError."""
     owner = owner_of(directory)
     if owner is not None:
         os.setgroups(owner.groups)
@@ -64,9 +64,9 @@ def become_owner(directory: Path) -> Owner | None:
 
 @contextmanager
 def as_owner(directory: Path, *, sticky: bool = False) -> Iterator[Owner | None]:
-    """Work as the user of `owner_of` within the block, for a command that root's rights serve elsewhere.
+    """Work as the user of `owner_of` within the block, for a command that needs root's rights outside it.
 
-    Raises ConfigError. A command that needs root's rights no more calls `become_owner`, from which nothing leads back.
+    Raises ConfigError. A command that no longer needs root's rights calls `become_owner`, which cannot be undone.
     """
     owner = owner_of(directory, sticky=sticky)
     if owner is None:
@@ -85,7 +85,7 @@ def as_owner(directory: Path, *, sticky: bool = False) -> Iterator[Owner | None]
 
 
 def _owners(directory: Path, *, sticky: bool) -> set[int]:
-    """Return the users beside root who own what is on the way to a directory. Raises OSError, ConfigError."""
+    """Return the users besides root who own a directory or an entry of its path. Raises OSError, ConfigError."""
     found = set[int]()
     for step in path_steps(directory):
         found |= _closed(step, sticky=sticky if step.last else not step.missing)
@@ -116,7 +116,7 @@ def _owner(uid: int) -> Owner:
 
 
 def _gid_of(uid: int) -> int:
-    """Return a group for a uid without a name: of the same number where that is no real group, never root's."""
+    """Return a group for a uid without a name: of the same number where no such group exists, never root's."""
     try:
         grp.getgrgid(uid)
     except KeyError:

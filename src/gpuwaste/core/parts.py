@@ -1,9 +1,9 @@
-"""Parts of a daemon: what each runs, measures and takes over; the daemon is a loop over them and names none."""
+"""Parts of a daemon: what each runs, measures and reloads; the daemon is a loop over them and names none."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-if TYPE_CHECKING:  # commands import this file, and none of these
+if TYPE_CHECKING:  # commands import this file, but none of these
     from prometheus_client.metrics_core import Metric
 
     from gpuwaste.core.config import Config
@@ -14,19 +14,19 @@ Reloads = Mapping[tuple[str, ...], Callable[["Config"], None]]
 
 
 class Part:
-    """One part of a daemon. What a class does not say of itself it does not have."""
+    """One part of a daemon. A class overrides only what it has."""
 
     late: ClassVar[bool] = False
-    """Whether its workers begin some time after the start, when others have what they need."""
+    """Whether its workers start later, when other parts have what they need."""
 
     @classmethod
     def part_of(cls, parts: "Parts") -> Self:
-        """Return the part, made of others and of what the daemon was given: by a constructor that asks for them."""
+        """Return the part; its constructor gets other parts and the daemon's objects from `parts`."""
         make: Callable[[Parts], Self] = cls
         return make(parts)
 
     def before_start(self) -> None:
-        """Do what comes before any worker runs: start a server, note what was interrupted."""
+        """Do what must happen before any worker runs: start a server, note what was interrupted."""
 
     @property
     def workers(self) -> "Sequence[Worker]":
@@ -36,36 +36,36 @@ class Part:
 
     @property
     def reloads(self) -> Reloads:
-        """What puts changed keys ("hub.staff_groups") in force."""
+        """The functions that put changed keys ("hub.staff_groups") in force."""
         return {}
 
     def counted(self) -> "Iterable[Metric]":
-        """Yield the families that a daemon has whether it serves or stands by."""
+        """Yield the metric families of a daemon, whether it serves or stands by."""
         return ()
 
     def metrics(self) -> "Iterable[Metric]":
-        """Yield the families of a daemon that serves, read at each scrape."""
+        """Yield the metric families of a serving daemon, read at each scrape."""
         return ()
 
     def close(self) -> None:
-        """End what is no worker."""
+        """End everything that is not a worker."""
 
 
 class Parts:
-    """A daemon's parts by their classes, each made once, when it is first asked for."""
+    """A daemon's parts by their classes, each made once, when it is first requested."""
 
     def __init__(self, *given: object) -> None:
-        """Take what parts are made of: the configuration, the clock, the store, where the host is met."""
+        """Take the objects that parts need: the configuration, the clock, the store, the connection to the host."""
         self._made: dict[type, Any] = {type(one): one for one in (*given, self)}
         self._making: list[type] = []
         self._kinds: Sequence[type[Part]] = ()
 
     def declare(self, kinds: Sequence[type[Part]]) -> None:
-        """Take the classes of parts that there are: who asks for a class of one of them gets that one."""
+        """Take the classes of all parts: a request for a base class of one of them returns that one."""
         self._kinds = kinds
 
     def get(self, kind: type[_T]) -> _T:
-        """Return the part of a class, or what was given of it, of a subclass too."""
+        """Return the part, or the given object, of a class or its subclass."""
         found: _T | None = self._made.get(kind)
         if found is None:
             found = self.find(kind)
@@ -73,11 +73,11 @@ class Parts:
         return self._made[kind]  # type: ignore[no-any-return] # of that class
 
     def find(self, kind: type[_T]) -> _T | None:
-        """Return what was given of a class, None for nothing."""
+        """Return the given object of a class, None where there is none."""
         return next((one for one in self._made.values() if isinstance(one, kind)), None)
 
     def all(self) -> list[Part]:
-        """Return the parts that are made, in the order in which they were."""
+        """Return the parts made so far, in the order in which they were made."""
         return list(dict.fromkeys(one for one in tuple(self._made.values()) if isinstance(one, Part)))
 
     def make(self, kinds: "Iterable[type[Part]]") -> None:
@@ -86,7 +86,7 @@ class Parts:
             self.get(kind)
 
     def start(self, late_s: float = 0.0) -> None:
-        """Start the parts that are made; the workers of late ones begin after `late_s`."""
+        """Start the parts made so far; the workers of late ones start after `late_s`."""
         made = self.all()
         for part in made:
             part.before_start()
@@ -95,14 +95,14 @@ class Parts:
                 worker.start(late_s if part.late else 0.0)
 
     def close(self) -> None:
-        """End the parts, the last one first: whoever uses another ends before it."""
+        """End the parts, the last one first: a part ends before those that it uses."""
         for part in reversed(self.all()):
             for worker in part.workers:
                 worker.stop()
             part.close()
 
     def reloads(self) -> "dict[tuple[str, ...], Callable[[Config], None]]":
-        """Return what puts changed keys in force, of every part."""
+        """Return the functions of every part that put changed keys in force."""
         return {keys: apply for part in self.all() for keys, apply in part.reloads.items()}
 
     def _make(self, kind: type) -> Any:

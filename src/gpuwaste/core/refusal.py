@@ -1,4 +1,4 @@
-"""Refusal: the one way in which a handler says no; the application turns it into a status and {"error": "..."}."""
+"""Refusal: the only way for a handler to refuse; the application turns it into a status and {"error": "..."}."""
 
 from typing import Any, Final
 
@@ -6,14 +6,14 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.text import words_of
 
 
-class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
-    """A request that is not served: HTTP status, one line of words, and what else the answer's object carries."""
+class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of gpuwaste
+    """A request that is not served: HTTP status, one line of text, and further fields of the answer's object."""
 
     def __init__(self, status: int, words: str, **extra: Any) -> None:
         super().__init__(words)
         self.status = status
         self.extra = extra
-        self.closes = False  # what is left of the body is not read: the connection ends with the answer
+        self.closes = False  # true: the rest of the body is not read, the connection ends with the answer
 
     def body(self) -> dict[str, Any]:
         """Return the answer's JSON object."""
@@ -35,5 +35,5 @@ LATER: Final = 503
 
 
 def not_found() -> Refusal:
-    """Return the answer for what does not exist and for what is not the caller's to see: the same bytes for both."""
+    """Return the answer for what does not exist and for what the caller may not see: the same bytes for both."""
     return Refusal(NOT_FOUND, "no such job, user or account, or not yours to see")

@@ -1,6 +1,6 @@
-"""What is found by being there: the modules of a package, the files of resources, the files of rooms.
+"""Discovery of files: the modules of a package, the files of resources, the files of rooms.
 
-Whoever adds one adds a file; nothing else lists it.
+To add one, add a file; nothing else lists it.
 """
 
 import importlib
@@ -21,8 +21,8 @@ _RESOURCE: Final = "_resource.py"
 class ModuleRegistry(Mapping[str, _T]):
     """Modules that follow the Protocol `_T`, sorted by name; those whose name begins with _ are helpers of others.
 
-    Names are read from the folder. A module is imported when it is first asked for, so that a command pays only for
-    what it uses. Any thread.
+    Names are read from the folder. A module is imported at first use, so that a command imports only what it uses.
+    For any thread.
     """
 
     def __init__(self, package: ModuleType | str, *exposes: str) -> None:
@@ -44,7 +44,7 @@ class ModuleRegistry(Mapping[str, _T]):
         return self._names
 
     def __getitem__(self, name: str) -> _T:
-        """Return a module. Raises KeyError for one that is not there, ImportError for one that lacks a name."""
+        """Return a module. Raises KeyError for one that does not exist, ImportError for one that lacks a name."""
         try:
             return self._loaded[name]
         except KeyError:
@@ -72,7 +72,7 @@ class ModuleRegistry(Mapping[str, _T]):
 class ResourceFile:
     """A file of resources: its name without the ending, and its module.
 
-    `about` is its docstring, which is the help of its command where it has one, and `title` the first line of that.
+    `about` is its docstring, the help of its command if it has one, and `title` the first line of that.
     """
 
     def __init__(self, name: str, module: str, text: str) -> None:
@@ -89,13 +89,13 @@ class ResourceFile:
 
 @cache
 def resource_files() -> tuple[ResourceFile, ...]:
-    """Return the files of all subjects, by name; nothing of them is imported."""
+    """Return the files of all subjects, by name; none is imported."""
     found = {file.name: file for root in gpuwaste.__path__ for file in _below(root, "gpuwaste", 2)}
     return tuple(found[name] for name in sorted(found))
 
 
 def _below(folder: str, package: str, depth: int) -> Iterator[ResourceFile]:
-    """Yield those of the folders in a folder, `depth` deep. Without pathlib, whose import a command would feel."""
+    """Yield the resource files below a folder, `depth` deep. Without pathlib, whose import would slow commands."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.name.endswith(_RESOURCE):

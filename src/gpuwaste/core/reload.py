@@ -1,7 +1,7 @@
-"""SIGHUP: the configuration read again while a daemon runs, and put in force as far as that is safe.
+"""SIGHUP: reload the configuration while a daemon runs, as far as that is safe.
 
-Each daemon says which keys it can change (docs/how-to/services.md lists them); the others are named in the log and wait
-for a restart. A file that cannot be used changes nothing.
+Each daemon declares which keys it can change (docs/how-to/services.md lists them); the others are named in the log and
+wait for a restart. A file that cannot be used changes nothing.
 """
 
 import threading
@@ -21,7 +21,7 @@ Apply = Callable[[Config], None]
 
 
 class Reloader:
-    """Knows the configuration in force; `reload` is for any thread, one at a time."""
+    """Holds the configuration in force; `reload` is for any thread, one at a time."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Reloader:
         self._lock = threading.Lock()
 
     def reload(self) -> None:
-        """Read the file and put in force what can be; says what was and what was not. Raises nothing of ours."""
+        """Read the file, put in force what can be, and log what was and was not. Raises no GpuwasteError."""
         with self._lock:
             try:
                 fresh = self._read()
@@ -57,11 +57,11 @@ class Reloader:
         _RELOADED.log(changes="; ".join(words) or "nothing has changed")
 
     def in_thread(self, *_: object) -> None:
-        """Reload beside whatever runs: a signal's handler."""
+        """Reload in a separate thread: a signal's handler."""
         threading.Thread(target=self.reload, name="reload", daemon=True).start()
 
     def _use(self, fresh: Config) -> list[str]:
-        """Apply each group of keys of which one has changed; returns the changed ones."""
+        """Apply each group of keys in which one has changed; return the changed ones."""
         values, done = _values(fresh), []
         for keys, apply in self._apply.items():
             changed = [key for key in keys if values[key] != self._in_force[key]]

@@ -1,4 +1,4 @@
-"""Answers for several callers: kept for a while where they cost nodes or the store much, made once for who waits."""
+"""Answers for several callers: cached for a while where they are expensive, made once for all who wait."""
 
 import threading
 from collections import OrderedDict
@@ -10,21 +10,21 @@ from typing import Final, Generic, TypeVar
 from gpuwaste.core.clock import Clock
 
 _MOST_KEPT_B: Final = 32 << 20
-MOST_TOGETHER: Final = 64  # questions answered together
+MOST_TOGETHER: Final = 64  # requests answered together
 Question = TypeVar("Question", bound=Hashable)
 Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
 class _Making:
-    """An answer that is being made, and how many wait for it."""
+    """An answer that is being made, and the number of callers that wait for it."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     readers: int = 0
 
 
 class ResponseCache:
-    """Packed answers, the least used dropped first; any thread."""
+    """Packed answers, the least recently used dropped first; for any thread."""
 
     def __init__(self, clock: Clock, most_b: int = _MOST_KEPT_B) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class ResponseCache:
         self._making: dict[Hashable, _Making] = {}
 
     def get(self, key: Hashable) -> bytes | None:
-        """Return an answer that is not too old."""
+        """Return an answer that has not expired, else None."""
         with self._lock:
             answer, until_us = self._kept.get(key, (None, 0))
             if answer is None or until_us < self._clock.mono_us():
@@ -44,7 +44,7 @@ class ResponseCache:
             return answer
 
     def keep(self, key: Hashable, answer: bytes, seconds: float) -> None:
-        """Keep an answer for so long, unless it is too large to be kept beside others."""
+        """Keep an answer for `seconds`, unless it is larger than a quarter of the cache."""
         with self._lock:
             self._size_b -= len(self._kept.pop(key, (b"", 0))[0])
             if len(answer) > self._most_b // 4:
@@ -57,9 +57,9 @@ class ResponseCache:
 
     @contextmanager
     def turn(self, key: Hashable) -> Iterator[None]:
-        """Wait for whoever makes the answer of a key: in a turn, what is not kept is made and kept.
+        """Wait for the caller that makes the answer of a key; within the turn, a missing answer is made and kept.
 
-        What is raised in a turn is its holder's alone: the next one tries again.
+        An error in a turn is raised only to its holder: the next one tries again.
         """
         with self._lock:
             making = self._making.setdefault(key, _Making())
@@ -85,7 +85,7 @@ class ResponseCache:
 
 @dataclass(slots=True)
 class AskersTurn(Generic[Question, Answer]):
-    """What one asker has to do: answer `questions` into `answers`; without any its own question was answered."""
+    """The task of one caller: answer `questions` into `answers`; without any, its own question is already answered."""
 
     question: Question
     done: bool = False
@@ -94,13 +94,13 @@ class AskersTurn(Generic[Question, Answer]):
 
     @property
     def answer(self) -> Answer | None:
-        """The answer to the asker's question; None where whoever answered it with others has none."""
+        """The answer to the caller's question; None where the caller that handled it had none."""
         return self.answers.get(self.question)
 
 
 @dataclass(slots=True)
 class _Kind(Generic[Question, Answer]):
-    """Questions of one kind that wait, and how many askers there are."""
+    """Waiting questions of one kind, and the number of callers."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
     waiting: list[AskersTurn[Question, Answer]] = field(default_factory=list)
@@ -108,7 +108,7 @@ class _Kind(Generic[Question, Answer]):
 
 
 class RequestCoalescer(Generic[Question, Answer]):
-    """For any thread."""
+    """Answers waiting questions of one kind together; for any thread."""
 
     def __init__(self, most: int = MOST_TOGETHER) -> None:
         """`most` questions are answered at a time."""
@@ -118,9 +118,9 @@ class RequestCoalescer(Generic[Question, Answer]):
 
     @contextmanager
     def turn(self, kind: Hashable, question: Question) -> Iterator[AskersTurn[Question, Answer]]:
-        """Wait for the turn of a kind: the asker answers what waits, or has got its answer by then.
+        """Wait for the turn of a kind: the caller answers the waiting questions, or already has its answer by then.
 
-        What is raised in a turn is the asker's alone; the others whose questions these were get no answer.
+        An error in a turn is raised only to its caller; the others whose questions it took get no answer.
         """
         asked = AskersTurn[Question, Answer](question)
         with self._lock:
@@ -142,7 +142,7 @@ class RequestCoalescer(Generic[Question, Answer]):
     def _answered(
         self, of_kind: _Kind[Question, Answer], asked: AskersTurn[Question, Answer]
     ) -> Iterator[AskersTurn[Question, Answer]]:
-        """Have the asker answer its question, and with it those that have waited longest."""
+        """Have the caller answer its question together with those that have waited longest."""
         with self._lock:
             others = [other for other in of_kind.waiting if other is not asked]
             together = [asked, *others[: self._most - 1]]
@@ -157,7 +157,7 @@ class RequestCoalescer(Generic[Question, Answer]):
     def ask(
         self, kind: Hashable, question: Question, answer: Callable[[Sequence[Question]], Mapping[Question, Answer]]
     ) -> Answer | None:
-        """Return the answer that `answer` gives in some asker's turn; None where it has none for this question."""
+        """Return what `answer` returns in some caller's turn; None where it has none for this question."""
         with self.turn(kind, question) as turn:
             if turn.questions:
                 turn.answers = answer(turn.questions)

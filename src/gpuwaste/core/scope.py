@@ -1,4 +1,4 @@
-"""Scope: what one caller may read of jobs; every read is kept to it."""
+"""Scope: which jobs one caller may read; every read is limited to it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ClusterAccount(NamedTuple):
-    """An account as accounting names it, and its cluster: others may have one of that name, of other people."""
+    """An account as accounting names it, and its cluster: other clusters may have an account of the same name."""
 
     cluster: str
     account: str
@@ -14,7 +14,7 @@ class ClusterAccount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one caller may read. `agent` is the agents' own user: it reads the map and the history, and no job.
+    """What one caller may read. `agent` is the agents' own user: it reads the map and the history, but no job.
 
     `operator` has AdminLevel Operator or Administrator in sacctmgr: they may decide on actions. Staff may not.
     """
@@ -27,18 +27,18 @@ class Scope:
 
     @property
     def bounded_user(self) -> str:
-        """The user whose requests are bounded; "" for operators, staff and daemons, whose are not."""
+        """The user whose requests are bounded; "" for operators, staff and daemons, who are not."""
         return "" if self.everything or self.agent else self.user
 
     def seen_by(self, user: str) -> "Scope":
-        """Return the view of `user` as the owner of their jobs, as far as it is this caller's own: never more.
+        """Return the view of `user` as the owner of their jobs, never more than this caller may read.
 
-        Whoever reads everything may take any user's view, others their own; anything else is a view of nothing.
+        A caller that reads everything may take any user's view, others their own; any other view is empty.
         """
         return Scope(user if self.everything or user == self.user else "")
 
     def accounts_named(self, name: str) -> frozenset[ClusterAccount]:
-        """Return the caller's accounts of that name, of whatever clusters."""
+        """Return the caller's accounts of that name, on all clusters."""
         return frozenset(one for one in self.accounts if one.account == name)
 
 

@@ -1,4 +1,4 @@
-"""Files of data that a site writes and daemons read again when they change: folders of TOML, and CSV."""
+"""Data files that a site writes and daemons reload when they change: folders of TOML, and CSV."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
@@ -9,13 +9,13 @@ from gpuwaste.core.errors import ConfigError, GpuwasteError, ParseError
 from gpuwaste.core.typed_toml import toml_files
 
 MAX_FILES: Final = 1000
-"""Files of a folder."""
+"""Most files of a folder."""
 _T = TypeVar("_T")
 _State = tuple[tuple[str | int, ...], ...]
 
 
 class WatchedFiles(Generic[_T]):
-    """What a file, or the `*.toml` of a folder, holds; what cannot be used leaves the last good content in use.
+    """The content of a file, or of the `*.toml` of a folder; if it cannot be used, the last good content stays in use.
 
     One thread refreshes, any may read.
     """
@@ -23,13 +23,13 @@ class WatchedFiles(Generic[_T]):
     def __init__(
         self, path: Path | None, read: Callable[[], _T], content: _T, rejected: Callable[[str], object] | None = None
     ) -> None:
-        """`content` is in use until `refresh` has read other; without a path it reads once.
+        """`content` is in use until `refresh` has read another; without a path it reads once.
 
         `read` raises GpuwasteError for what cannot be used; `rejected` is called with each such error once.
         """
         self.content = content
         self.error = ""
-        """Why what is there is not in use; "" where it is."""
+        """The reason why the current files are not in use; "" where they are."""
         self._path = path
         self._read = read
         self._rejected = rejected
@@ -49,14 +49,14 @@ class WatchedFiles(Generic[_T]):
                 self._rejected(self.error)
 
     def has(self, name: str) -> bool:
-        """Tell whether a file of that name was there at the last refresh; true where that is not known."""
+        """Return whether a file of that name existed at the last refresh; true where that is not known."""
         return self._state is None or any(found in {name, ""} for found, *_ in self._state)
 
 
 def _state(path: Path) -> _State:
-    """Return what changes with a file or a folder's files; "" instead of a name where they cannot be listed.
+    """Return a state that changes with a file or a folder's files; "" instead of a name where they cannot be listed.
 
-    ctime changes where a file only becomes readable. Of a link to nothing there is only the name.
+    ctime also changes where a file only becomes readable. A dangling link has only its name.
     """
     try:
         files = toml_files(path)
@@ -76,9 +76,9 @@ def _file_state(path: Path) -> tuple[str | int, ...]:
 
 
 def folder_files(directory: Path, what: str, key: str, most: int = MAX_FILES) -> list[Path]:
-    """Return a folder's `*.toml` by name, none where it does not exist. Raises ConfigError.
+    """Return a folder's `*.toml` sorted by name, none where it does not exist. Raises ConfigError.
 
-    `what` says in errors which files they are, `key` which setting leads to the folder.
+    In errors `what` names the files, `key` the setting of the folder.
     """
     try:
         found = toml_files(directory)
@@ -92,7 +92,7 @@ def folder_files(directory: Path, what: str, key: str, most: int = MAX_FILES) ->
 
 
 def read_each(paths: Iterable[Path], read: Callable[[Path], _T]) -> tuple[list[_T], list[ConfigError]]:
-    """Return what files hold, and what is wrong with the others: an error in one leaves the others."""
+    """Return the content of the good files, and the errors of the others."""
     found: list[_T] = []
     errors: list[ConfigError] = []
     for path in paths:
@@ -104,7 +104,7 @@ def read_each(paths: Iterable[Path], read: Callable[[Path], _T]) -> tuple[list[_
 
 
 def csv_text(data: bytes, where: str) -> str:
-    """Return the text of a CSV file, without a byte order mark. Raises ParseError with the line that is no UTF-8."""
+    """Return the text of a CSV file, without a byte order mark. Raises ParseError with the line that is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

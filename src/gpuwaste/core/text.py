@@ -1,4 +1,4 @@
-"""Texts of other programs and of users, made fit to be stored, shown and logged."""
+"""Texts of other programs and of users, made safe to store, show and log."""
 
 import re
 import unicodedata
@@ -9,52 +9,52 @@ from typing import Final, TypeVar
 from gpuwaste.core.errors import MAX_WORDS
 
 PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-"""A name that people give: of a rule, a policy, a model, a way. No path, no option, no control character."""
+"""A name given by a person: of a rule, a policy, a model, a way. No path, no option, no control character."""
 LONGEST_CACHED: Final = 256
-"""Characters of a text that `short_cache` keeps."""
+"""Most characters of a text that `short_cache` keeps."""
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SHOWN: Final = frozenset("LNPS")  # letters, numbers, punctuation, symbols
 _T = TypeVar("_T")
 
 
 def decoded(data: bytes) -> str:
-    """Return bytes as text; those that are no UTF-8 become escapes, so that nothing is lost."""
+    """Return bytes as text; bytes that are not UTF-8 become escapes, so that nothing is lost."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def storable(text: str) -> str:
-    """Return a text that can be stored anywhere: NUL, bytes that were no UTF-8 and half surrogate pairs as escapes."""
+    """Return a text that can be stored anywhere: NUL, bytes not in UTF-8 and half surrogate pairs become escapes."""
     if text.isascii():
         return text.replace("\0", "\\x00")
     try:
         text = decoded(text.encode("utf-8", "surrogateescape"))
-    except UnicodeEncodeError:  # a surrogate that JSON itself names
+    except UnicodeEncodeError:  # a surrogate written as an escape in JSON
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text.replace("\0", "\\x00")
 
 
 def harmless(text: str) -> str:
-    """Return a text with every character that a terminal or a line-based format may act on written as an escape."""
+    """Return a text in which characters that a terminal or a line-based format may act on are escaped."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if unicodedata.category(c) not in _UNSAFE else _escape(c) for c in text)
 
 
 def masked(text: str) -> str:
-    """Return a text of one line in which every character but letters, numbers, signs and blanks is a `?`."""
+    """Return a text on one line in which every character but letters, numbers, signs and blanks is a `?`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if unicodedata.category(c)[0] in _SHOWN or c == " " else "?" for c in text)
 
 
 def words_of(said: object, most: int = MAX_WORDS) -> str:
-    """Return an error's or another program's words in one line, without controls, cut at `most` characters."""
+    """Return an error's or another program's message on one line, without controls, cut at `most` characters."""
     text = decoded(said) if isinstance(said, bytes) else str(said)
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]
 
 
 def short_cache(maxsize: int) -> Callable[[Callable[..., _T]], Callable[..., _T]]:
-    """Return an lru_cache for a function of texts and numbers, given by place, that does not keep long texts.
+    """Return an lru_cache for a function of positional texts and numbers that does not keep long texts.
 
     Users choose names, and thousands of long ones would be many megabytes.
     """

@@ -1,7 +1,7 @@
-"""Threads that requests share: a pool for a kind of work, places for each user, and answers made for all who wait.
+"""Threads that requests share: a pool per kind of work, a limit per user, and answers made once for all who wait.
 
-The framework's own pool of 40 threads is not used (ruff's banned-api, tests/integration/hub/test_threads.py): work that
-hangs there would keep health and sign-in waiting. A place is reserved before a thread is taken.
+The framework's own pool of 40 threads is not used (ruff's banned-api, tests/integration/hub/test_threads.py): hanging
+work there would block health and sign-in. A place of the user is reserved before a thread is taken.
 """
 
 import asyncio
@@ -9,23 +9,23 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Final, Generic, ParamSpec, TypeVar
 
-from anyio import CapacityLimiter, to_thread  # noqa: TID251 the one place
+from anyio import CapacityLimiter, to_thread  # noqa: TID251 the only place
 
-REPORTS_AT_ONCE: Final = 6  # others wait: forty of a store of 512 MB ran out of memory
+REPORTS_AT_ONCE: Final = 6  # others wait: 40 at once with a store of 512 MB ran out of memory
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 class UserPlaces:
-    """How many pieces of work of one user are done at a time; for one event loop. A user without work costs nothing."""
+    """Limits the work of one user that is done at a time; for one event loop. A user without work costs nothing."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._of_user: dict[str, tuple[asyncio.Semaphore, int]] = {}  # and how many have a place or wait for one
+        self._of_user: dict[str, tuple[asyncio.Semaphore, int]] = {}  # and the number that have a place or wait for one
 
     @asynccontextmanager
     async def taken(self, user: str) -> AsyncIterator[None]:
-        """Wait for a place of this user, in turn, and hold it for the length of the block."""
+        """Wait in order for a place of this user, and hold it within the block."""
         places, known = self._of_user.get(user, (asyncio.Semaphore(self._most), 0))
         self._of_user[user] = places, known + 1
         try:
@@ -43,7 +43,7 @@ class ThreadPool:
     """Threads for one kind of work; for one event loop."""
 
     def __init__(self, threads: int, places: UserPlaces | None = None) -> None:
-        """`places` may be those of several pools together."""
+        """`places` may be shared by several pools."""
         self._limiter = CapacityLimiter(threads)
         self._places = places
 
@@ -54,13 +54,13 @@ class ThreadPool:
             return await to_thread.run_sync(lambda: work(*args, **kwargs), limiter=self._limiter)
 
     async def parts(self, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield what an iterator has, each part read in a thread."""
+        """Yield the parts of an iterator, each read in a thread."""
         while (part := await self.run("", next, parts, None)) is not None:
             yield part
 
 
 class MadeTogether(Generic[_T]):
-    """For one event loop. An answer is made after it was asked for; who asks while one is made gets the next."""
+    """One answer for all who wait, for one event loop; a caller that arrives while one is made gets the next."""
 
     def __init__(self, make: Callable[[], _T], pool: ThreadPool) -> None:
         self._make = make

@@ -1,7 +1,7 @@
 """msgspec's readers, for programs with several threads.
 
-msgspec studies a type when it first reads a value of it, and another thread finds that study half done: it crashes the
-process or refuses what is right (seen with 0.22, Python 3.11 and 3.13). Here one thread at a time studies a type.
+msgspec analyses a type when it first reads a value of it; another thread that sees the unfinished analysis crashes the
+process or rejects valid data (seen with 0.22, Python 3.11 and 3.13). Here one thread at a time analyses a type.
 """
 
 import threading
@@ -29,13 +29,13 @@ def decode(body: bytes | str, kind: type[_T]) -> _T: ...
 
 
 def decode(body: bytes | str, kind: Any = Any) -> Any:
-    """Return JSON as a value of the type, without one as plain data. Raises msgspec.DecodeError, ValidationError."""
+    """Return JSON as a value of the type, plain data without a type. Raises msgspec.DecodeError, ValidationError."""
     _study(kind)
     return msgspec.json.decode(body, type=kind)  # noqa: TID251 studied
 
 
 def decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:  # noqa: TID251 the type's name
-    """Return a decoder of JSON, for a type that is read often."""
+    """Return a JSON decoder, for a type that is read often."""
     with _lock:
         return msgspec.json.Decoder(kind)  # noqa: TID251 within the lock
 
@@ -44,5 +44,5 @@ def _study(kind: object) -> None:
     if kind in _studied:
         return
     with _lock:
-        msgspec.json.Decoder(kind)  # noqa: TID251 this is the study
+        msgspec.json.Decoder(kind)  # noqa: TID251 this analyses the type
         _studied.add(kind)

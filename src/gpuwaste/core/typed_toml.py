@@ -1,7 +1,7 @@
-"""TOML as typed data: a table is a frozen dataclass, a key one of its fields, what is not declared is refused.
+"""TOML as typed data: a table is a frozen dataclass, a key one of its fields; unknown keys are rejected.
 
 A key is its field's name without a trailing underscore (`from_` is the key `from`). Each error names file, table and
-key, and the nearest key that is known.
+key, and the nearest known key.
 """
 
 import tomllib
@@ -12,13 +12,13 @@ from typing import Any, Final, get_type_hints
 
 from gpuwaste.core.errors import ConfigError
 
-Reader = Callable[[Any, str], Any]  # (value, where) -> what the field holds; raises ConfigError
-_LARGEST: Final = 2.0**63  # what no key comes near; TOML knows nan, inf and whole numbers of any length
+Reader = Callable[[Any, str], Any]  # (value, where) -> the field's value; raises ConfigError
+_LARGEST: Final = 2.0**63  # more than any key needs; TOML allows nan, inf and integers of any length
 _PLAIN: Final[Mapping[Any, Reader]] = {}
 
 
 def key(default: Any, text: str, site: Any = None) -> Any:
-    """Declare a key: its default, the text that the reference prints, and `site`, an example where a site must look."""
+    """Declare a key: its default, its text in the reference, and `site`, an example where every site must check it."""
     metadata = {"text": text, "site": site}
     if isinstance(default, tuple | str | int | float | bool):
         return field(default=default, metadata=metadata)
@@ -26,7 +26,7 @@ def key(default: Any, text: str, site: Any = None) -> Any:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return a file as parsed. Raises ConfigError."""
+    """Return a parsed file. Raises ConfigError."""
     try:
         return parse_toml(path.read_bytes(), str(path))
     except OSError as error:
@@ -34,12 +34,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def toml_files(directory: Path) -> list[Path]:
-    """Return the `*.toml` of a directory of data, by name, without hidden ones. Raises OSError."""
+    """Return the `*.toml` of a data directory, sorted by name, without hidden ones. Raises OSError."""
     return sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
 
 
 def read_data(path: Path, most: int, what: str) -> bytes:
-    """Return a plain file of at most `most` bytes; `what` says what it is. Raises ConfigError."""
+    """Return a plain file of at most `most` bytes; `what` names it in errors. Raises ConfigError."""
     from gpuwaste.core.files import open_plain  # noqa: PLC0415 a command that reads its configuration needs none of it
 
     try:
@@ -53,7 +53,7 @@ def read_data(path: Path, most: int, what: str) -> bytes:
 
 
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
-    """Return TOML as parsed; `where` names it in errors. Raises ConfigError."""
+    """Return parsed TOML; `where` names it in errors. Raises ConfigError."""
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -61,7 +61,7 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
 
 def read_table(kind: Any, data: Any, where: str, readers: Mapping[Any, Reader] = _PLAIN) -> Any:
-    """Return a table as its dataclass; `readers` by type read what TOML has no type for. Raises ConfigError."""
+    """Return a table as its dataclass; `readers`, by type, read types that TOML lacks. Raises ConfigError."""
     values, faults = read_keys(kind, data, where, readers)
     if faults:
         raise faults[0]
@@ -90,18 +90,18 @@ def read_keys(
 
 
 def toml_value(value: Any) -> str:
-    """Return a value as TOML writes it: a text, a number, a truth value, or a list of them."""
+    """Return a value in TOML syntax: a string, a number, a boolean, or a list of them."""
     import json  # noqa: PLC0415 only to print
 
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, float):
         return repr(value)
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML's own escapes, but for DEL
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML's escapes, except for DEL
 
 
 def nearest(name: str, known: set[str]) -> str:
-    """Return the end of an error about an unknown name: the nearest known one, else all."""
+    """Return the end of an error about an unknown name: the nearest known name, else all."""
     import difflib  # noqa: PLC0415 only for an error
 
     close = difflib.get_close_matches(name, known, n=1)

@@ -1,8 +1,8 @@
-"""The rule of under-use, when the GPUs of a run count as hardly used: one for reports, labels and scores.
+"""The rule of under-use, when the GPUs of a run count as hardly used: the same for reports, labels and scores.
 
 Source: Ashworth, 2025: a mean utilization below 5 % in a job that ran for more than 30 seconds and completed; that 80 %
-of the allocation have to be known is ours. A site sets all three in [hub]; what was counted, learnt or scored by a rule
-records it.
+of the allocation have to be known is ours. A site sets all three in [hub]; counts, models and scores record the rule
+that they used.
 """
 
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ class UnderUse:
 
     @property
     def text(self) -> str:
-        """The rule in words."""
+        """The rule as a text."""
         return f"mean below {self.below_pct:g} %, over {self.min_s:g} s, {self.min_coverage:.0%} known"
 
     def parameters(self) -> dict[str, float]:
-        """Return the rule as parameters of the queries that count and judge by it."""
+        """Return the rule as parameters of the queries that use it."""
         return {
             "active_pct": self.below_pct,
             "underused_ratio": self.below_ratio,
@@ -39,4 +39,4 @@ class UnderUse:
         }
 
 
-UNDER_USE: Final = UnderUse()  # also of what was recorded without a rule
+UNDER_USE: Final = UnderUse()  # also for what was recorded without a rule

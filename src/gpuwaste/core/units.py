@@ -1,4 +1,4 @@
-"""Units as Slurm and people write them: durations like 1-02:03:04, sizes in powers of 1024."""
+"""Units as Slurm and users write them: durations like 1-02:03:04, sizes in powers of 1024."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -21,13 +21,13 @@ _UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jo
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
 J_PER_KWH: Final = 3_600_000.0
 QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
-"""A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line ends inside of one."""
+"""A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line breaks inside one."""
 
 
 def parse_duration_s(text: str) -> int | None:
     """Read a Slurm duration (slurm.conf(5): M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) as seconds.
 
-    None stands for UNLIMITED, Partition_Limit and other words for "no value". Raises ParseError.
+    None means UNLIMITED, Partition_Limit or another text for "no value". Raises ParseError.
     """
     text = text.strip()
     if text.upper() in {"UNLIMITED", "INFINITE", "PARTITION_LIMIT", "NONE", "N/A", "INVALID", ""}:
@@ -53,7 +53,7 @@ def format_duration(seconds: float) -> str:
 
 
 def say_duration(seconds: float) -> str:
-    """Print a duration as one says it: 45 s, 20 min, 3.5 h, 4 days."""
+    """Print a duration with its unit: 45 s, 20 min, 3.5 h, 4 days."""
     for unit_s, text, upto in ((1, "s", 2 * MINUTE_S), (MINUTE_S, "min", 2 * HOUR_S), (HOUR_S, "h", 3 * DAY_S)):
         if seconds < upto:
             return f"{seconds / unit_s:.{1 if unit_s == HOUR_S else 0}f}".removesuffix(".0") + f" {text}"
@@ -61,7 +61,7 @@ def say_duration(seconds: float) -> str:
 
 
 def instant_words(then: "datetime", now: "datetime") -> str:
-    """Return an instant as Slurm's relative times have it: 14:30 today, `Tue 14:30` within a week, else `3 Dec`."""
+    """Return an instant as Slurm's relative times write it: 14:30 today, `Tue 14:30` within a week, else `3 Dec`."""
     days = (then.date() - now.date()).days
     if days == 0:
         return then.strftime("%H:%M")
@@ -69,20 +69,20 @@ def instant_words(then: "datetime", now: "datetime") -> str:
 
 
 def say_number(value: float, decimals: int) -> str:
-    """Print a number with its decimals: what is more than nothing is never 0."""
+    """Print a number with its decimals; one above zero is never printed as 0."""
     least = 10.0**-decimals
     return f"<{least:g}" if 0 < value < least / 2 else f"{value:,.{decimals}f}"
 
 
 def say_hours(hours: float) -> str:
-    """Print GPU-hours or CPU-hours with one decimal, below an hour with two but for a last 0: shares agree."""
+    """Print GPU-hours or CPU-hours with one decimal, below an hour with two, without a last 0: shares agree."""
     if not hours:
         return "0"
     return say_number(hours, 2).removesuffix("0") if hours < _AN_HOUR else say_number(hours, 1)
 
 
 def parse_size_b(text: str, default_unit: str = "") -> int:
-    """Read a size with an optional 1024-based suffix (K, M, G, T, P, E) as bytes; `default_unit` if it has none.
+    """Read a size with an optional 1024-based suffix (K, M, G, T, P, E) as bytes; `default_unit` without one.
 
     Raises ParseError.
     """

@@ -1,4 +1,4 @@
-"""Unix sockets: the room that the kernel has for a path, and a connection that waits its turn."""
+"""Unix sockets: the kernel's limit of a path's length, and a connection that waits in the listener's queue."""
 
 import math
 import os
@@ -13,7 +13,7 @@ MAX_BYTES: Final = 107
 
 
 def require_room(key: str, path: str | Path) -> None:
-    """Raise ConfigError where a path is too long for a Unix socket; `key` is the setting that it follows from."""
+    """Raise ConfigError where a path is too long for a Unix socket; `key` is the setting it derives from."""
     if (size := len(os.fsencode(path))) > MAX_BYTES:
         raise ConfigError(
             f"{key} {path}: {size} bytes, but the path of a Unix socket has at most {MAX_BYTES}: set a shorter one"
@@ -21,10 +21,10 @@ def require_room(key: str, path: str | Path) -> None:
 
 
 def connect_unix(path: str | Path, timeout_s: float) -> socket.socket:
-    """Return a connection whose every operation has `timeout_s` seconds; raises OSError.
+    """Return a connection with a timeout of `timeout_s` seconds per operation. Raises OSError.
 
     A socket with Python's timeout does not block, so connect(2) fails with EAGAIN at once where the listener's queue is
-    full. One that blocks waits for SO_SNDTIMEO (socket(7)).
+    full. A blocking one waits for SO_SNDTIMEO (socket(7)).
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""What the parts of a daemon run on: threads that do one step after the other, waits after failures, and a bus."""
+"""The base of a daemon's parts: threads that do one step after the other, waits after failures, and a bus."""
 
 import threading
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.log_event import BUG
 
 AFTER_DEFECT_S: Final = 60.0
-_DOUBLINGS: Final = 30  # more than any bound here allows, and far from what a float cannot hold
+_DOUBLINGS: Final = 30  # more than any bound here allows, and far below a float's overflow
 _T = TypeVar("_T")
 
 
 class Worker:
-    """Calls `step` again and again on a thread of its own; `step` returns the seconds until the next time.
+    """Calls `step` repeatedly on its own thread; `step` returns the seconds until the next call.
 
-    None waits for `wake`, which otherwise cuts a wait short. A defect in a step is logged and does not end the thread.
+    None waits for `wake`, which otherwise ends a wait early. A defect in a step is logged and does not end the thread.
     """
 
     def __init__(
@@ -43,27 +43,27 @@ class Worker:
         return self._thread.is_alive()
 
     def start(self, first_s: float | None = 0.0) -> None:
-        """Start the thread; the first step is done after `first_s`."""
+        """Start the thread; the first step runs after `first_s`."""
         self._wait_s = first_s
         self._thread.start()
 
     def wake(self) -> None:
-        """Do the next step now, or as soon as the one in flight is over."""
+        """Run the next step now, or as soon as the one in flight is over."""
         self._wake.set()
 
     def end(self) -> None:
-        """End the thread after the step in flight, and do not wait for that."""
+        """End the thread after the step in flight, without waiting for that."""
         self.stopping.set()
         self._wake.set()
 
     def stop(self, timeout_s: float | None = None) -> None:
-        """End the thread; one that hangs longer is left behind, it is a daemon thread."""
+        """End the thread; one that hangs longer is abandoned, it is a daemon thread."""
         self.end()
         if self._thread.is_alive():
             self._thread.join(self._patience_s if timeout_s is None else timeout_s)
 
     def turn(self) -> float | None:
-        """Do one step on the calling thread, as the own one does. Raises nothing."""
+        """Do one step on the calling thread, as the worker's thread does. Raises nothing."""
         try:
             return self._step()
         except Exception as error:  # noqa: BLE001 a defect in one step must not end the thread for good
@@ -89,7 +89,7 @@ def backoff_s(failures: int, first_s: float, most_s: float) -> float:
 
 
 class Bus:
-    """Subscribe while the program is put together; publish from any thread after that."""
+    """Subscribe while the program is set up; publish from any thread after that."""
 
     def __init__(self) -> None:
         self._handlers: dict[type, list[Callable[[Any], object]]] = {}

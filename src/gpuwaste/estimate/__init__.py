@@ -1,1 +1,1 @@
-"""Estimates of programs before they run: memory, step times, on which GPUs they fit. Imports ledger and below."""
+"""Estimates of programs before they run: memory, step times, the GPUs on which they fit. Imports ledger and below."""

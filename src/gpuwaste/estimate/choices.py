@@ -1,6 +1,6 @@
-"""Which request for a program: GPU types, numbers of GPUs and batch sizes compared, one marked by a goal.
+"""Possible requests for a program: GPU types, numbers of GPUs and batch sizes compared, one marked by a goal.
 
-A time is known for one GPU only. Speed-up by more GPUs is not assumed: their rows have memory and no time.
+A time is known for one GPU only. Speed-up by more GPUs is not assumed: their rows have memory but no time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ ON_MIG: Final = "times on MIG instances are not known"
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How long the run is: steps, or samples that each batch size divides into steps; neither where not asked."""
+    """The length of the run: steps, or samples that each batch size divides into steps; neither if not given."""
 
     steps: int | None = None
     samples: int | None = None
 
     def steps_of(self, batch: int | None) -> int | None:
-        """Return the steps of a run at a batch size, None where they are not known."""
+        """Return the steps of a run at a batch size, None where they are unknown."""
         if self.samples is not None and batch is not None:
             return ceil(self.samples / batch)
         return self.steps
@@ -86,7 +86,7 @@ def _fits(memory: MemoryEstimate, capacity_b: int, gpus: int) -> str:
 def chosen(
     rows: Sequence[EstimateChoice], goal: ChoiceGoal, prices: Mapping[str, float]
 ) -> tuple[int | None, list[str]]:
-    """Return the place of the row that the goal marks, None where there is none, and what is to be said of it."""
+    """Return the place of the row that the goal marks, None where there is none, and notes about it."""
     if goal == "smallest":
         return _smallest(rows)
     places = [place for place, row in enumerate(rows) if row.fits == "fits" and row.step_s is not None]
@@ -111,7 +111,7 @@ def chosen(
 
 
 def _rate(row: EstimateChoice, goal: ChoiceGoal, prices: Mapping[str, float]) -> float:
-    """Return what the goal compares: of the run where its length is known, else of a sample, else of a step."""
+    """Return the value that the goal compares: of the run if its length is known, else of a sample, else of a step."""
     seconds = row.run_s if row.run_s is not None else (row.step_s or 0.0) / (row.batch or 1)
     return seconds * (prices.get(row.gpu, 1.0) if goal == "cheapest" else 1.0)
 
@@ -124,7 +124,7 @@ def _overlaps(rows: Sequence[EstimateChoice], best: int, other: int, rates: Mapp
 
 
 def _smallest(rows: Sequence[EstimateChoice]) -> tuple[int | None, list[str]]:
-    """Return the least GPU memory on which the program fits; of equals, the largest batch."""
+    """Return the row with the least GPU memory on which the program fits; of equals, the largest batch."""
     places = [place for place, row in enumerate(rows) if row.fits == "fits"]
     notes = []
     if not places:

@@ -1,6 +1,6 @@
 """GPU types: memory, MIG sizes, bandwidth and peak arithmetic, a source for each number; and prices of a GPU-hour.
 
-The table has peaks. What a site's GPUs reach is measured by calibration; no time follows from this table alone.
+The table has peaks. What a site's GPUs reach is measured by calibration; no time follows from only this table.
 """
 
 import tomllib
@@ -17,7 +17,7 @@ from gpuwaste.core.typed import convert
 from gpuwaste.estimate.program import Dtype
 
 GIB: Final = 1 << 30
-_MIG_UNLISTED: Final = 0.92  # of its share of memory, where no listing is known; listings have 0.95 to 0.99
+_MIG_UNLISTED: Final = 0.92  # of its share of memory, if no listing is known; listings have 0.95 to 0.99
 _RUNS_AS: Final = {"f4": "f8", "f8": "f16", "i4": "i8"}  # all others: f32, which every type has
 _F64_WITHOUT_UNITS: Final = 1 / 64  # of f32: GPUs whose sheet has no f64
 _Positive = Annotated[float, Meta(gt=0)]
@@ -39,7 +39,7 @@ class GpuType(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
     family: str
-    """Architecture: calibration of one type says something about another of the same family."""
+    """Architecture: calibration of one type is informative for another of the same family."""
     memory_gib: _Positive
     bandwidth_gb_s: _Positive
     tflops: dict[Dtype, _Positive]
@@ -62,7 +62,7 @@ class GpuType(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
         return self.bandwidth_gb_s * 1e9
 
     def peak_flops(self, dtype: str) -> float:
-        """Return FLOP/s, peak, of an element type; one that the GPU has no units for runs as the next wider one."""
+        """Return peak FLOP/s of an element type; one without units on the GPU runs as the next wider one."""
         rates: dict[str, float] = {str(name): rate for name, rate in self.tflops.items()}
         if dtype == "f64" and dtype not in rates:
             return rates["f32"] * _F64_WITHOUT_UNITS * 1e12
@@ -89,7 +89,7 @@ def devices() -> list[GpuType]:
 
 
 def sources() -> dict[str, str]:
-    """Return what each source of the table is."""
+    """Return the description of each source of the table."""
     return dict(_table().sources)
 
 
@@ -99,19 +99,19 @@ def _by_name() -> dict[str, GpuType]:
 
 
 def find(name: str) -> GpuType | None:
-    """Return the one type of a name: the table's, a gres type, or NVML's name; None where it may be several."""
+    """Return the type of a name: the table's, a gres type, or NVML's name; None where several are possible."""
     return _by_name().get(_plain(name))
 
 
 def types_of(name: str) -> list[GpuType]:
-    """Return the types that a gres type may be: a100 has 40 or 80 GB. Empty: the table has none of the name."""
+    """Return the types that a gres type may mean: a100 has 40 or 80 GB. Empty: none in the table has the name."""
     several = _table().several.get(_plain(name))
     found = [find(name)] if several is None else [find(each) for each in several]
     return [each for each in found if each is not None]
 
 
 def types_asked(name: str, where: str = "--gpu") -> list[GpuType]:
-    """Return the type that a user names, or all that it may mean. Raises UsageError that lists the types known."""
+    """Return the type that a user names, or all that it may mean. Raises UsageError that lists the known types."""
     found = find(name)
     types = types_of(name) if found is None else [found]
     if not types:
@@ -121,7 +121,7 @@ def types_asked(name: str, where: str = "--gpu") -> list[GpuType]:
 
 
 def device(name: str) -> GpuType:
-    """Return the one type that a user names. Raises UsageError where it is unknown, or may be one of several."""
+    """Return the only type that a user's name may mean. Raises UsageError where it is unknown, or ambiguous."""
     types = types_asked(name)
     if len(types) > 1:
         raise UsageError(f"--gpu: {name[:60]!r} is {one_of(types)}: give one of them")
@@ -129,12 +129,12 @@ def device(name: str) -> GpuType:
 
 
 def one_of(types: Iterable[GpuType]) -> str:
-    """Return types in words: a100-40gb or a100-80gb."""
+    """Return types as a text: a100-40gb or a100-80gb."""
     return " or ".join(each.name for each in types)
 
 
 def mig_memory_b(of: GpuType, size: MigSize) -> int:
-    """Return bytes that an instance of this size offers: as nvidia-smi lists it, else 92 % of its share of memory."""
+    """Return the bytes that an instance of this size offers: nvidia-smi's figure, else 92 % of its share of memory."""
     if size.listed_gib is not None:
         return int(size.listed_gib * GIB)
     return int(of.memory_b * size.memory / of.mig_slices * _MIG_UNLISTED)
@@ -145,7 +145,7 @@ def _plain(name: str) -> str:
 
 
 def given_prices(words: Iterable[str], where: str = OPTION) -> dict[str, float]:
-    """Return the price of a GPU-hour by type; that of a100 is of both. Raises UsageError that begins with `where`."""
+    """Return the price of a GPU-hour by type; that of a100 is for both. Raises UsageError that begins with `where`."""
     found: dict[str, float] = {}
     for word in words:
         name, _, value = word.partition("=")

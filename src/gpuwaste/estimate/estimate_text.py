@@ -1,4 +1,4 @@
-"""An estimate as text for people: the program, its memory, the GPU types on which it fits, choices of a request."""
+"""An estimate as text: the program, its memory, the GPU types on which it fits, choices of a request."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import fit
 
 _MANY: Final = 4
-"""GPU types of which MIG sizes are not printed, only those of fewer."""
+"""With more GPU types than this, MIG sizes are not printed."""
 _UNITS: Final = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"))
 _SHOWN: Final = 60
-"""Rows printed; --json has all."""
+"""Most rows printed; --json has all."""
 
 
 def estimate_text(document: EstimateDocument, look: Look) -> str:
@@ -51,7 +51,7 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
 
 
 def _bases(gpus: Sequence[EstimateOnGpu]) -> dict[str, list[str]]:
-    """Return what the times rest on, with the GPU types of each: one scaled from another says so."""
+    """Return the bases of the times, with the GPU types of each; the basis of a scaled one states that."""
     found: dict[str, list[str]] = {}
     for each in gpus:
         if each.basis:
@@ -130,7 +130,7 @@ def _choices_table(rows: Sequence[EstimateChoice], look: Look) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the table; one that is not `always` there needs a row of which it is `known`."""
+    """A column of the table; unless `always` is set, it is shown only if it is `known` for some row."""
 
     title: str
     cell: Callable[[EstimateChoice], str]

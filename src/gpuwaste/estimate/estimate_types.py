@@ -10,7 +10,7 @@ MaybeSeconds = Annotated[float | None, Meta(description="Seconds; null: not know
 
 
 class EstimatedProgram(Struct, kw_only=True, frozen=True):
-    """The program, as its file has it."""
+    """The program, as read from its file."""
 
     name: str
     source: Annotated[str, Meta(description="hlo, stablehlo, onnx, torch or jax.")]
@@ -110,7 +110,7 @@ class StepTime(Struct, kw_only=True, frozen=True):
     low_s: float | None = None
     high_s: float | None = None
     basis: str = ""
-    """What the estimate rests on."""
+    """The basis of the estimate."""
     refused: str = ""
     """Why there is none."""
     notes: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""A Gaussian process on what the roofline leaves: the logarithm of measured over computed time.
+"""A Gaussian process on the roofline's residuals: the logarithm of measured over computed time.
 
-Two programs resemble each other by their op mix (Matern kernels over time_features, a wide and a narrow one) and by
-their family: programs of one family share an offset and a kernel of their own. A site's own runs enter as a family.
-Prediction needs numpy only; the numbers of the kernel are found by gpuwaste.models.time_fit.
+Two programs are similar by their op mix (Matern kernels over time_features, a wide and a narrow one) and by their
+family: programs of one family share an offset and a separate kernel. A site's own runs enter as a family. Prediction
+needs numpy only; the parameters of the kernel are found by gpuwaste.models.time_fit.
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,7 +17,7 @@ from gpuwaste.estimate.roofline import Roofline
 
 Floats = NDArray[np.float64]
 _DTYPES: Final = tuple(DTYPE_BITS)
-_SMALL_FLOPS: Final = 1e7  # of one execution: below it, computing takes less than its launch
+_SMALL_FLOPS: Final = 1e7  # of one execution: with fewer, computing takes less time than the launch
 _SMALL_B: Final = 1e5
 BLOCKS: Final = (
     ("time_by_kind", len(KINDS)),
@@ -29,7 +29,7 @@ BLOCKS: Final = (
     ("bytes_of_one", len(KINDS)),
 )
 """Each block of columns and its width, in order."""
-_NUMBERS: Final = 7  # of a kernel besides the weights of blocks
+_NUMBERS: Final = 7  # parameters of a kernel besides the weights of blocks
 KERNEL_SIZE: Final = _NUMBERS + len(BLOCKS)
 _ROOT3: Final = float(np.sqrt(3.0))
 
@@ -69,7 +69,7 @@ def distances(left: Floats, right: Floats) -> Floats:
 
 
 def mix_overlap(left: Floats, right: Floats) -> Floats:
-    """Return how far two programs spend their time in the same kinds [n, m]: 1 the same shares, 0 none in common."""
+    """Return how much two programs share the kinds that they spend time in [n, m]: 1 same shares, 0 none in common."""
     width = BLOCKS[0][1]
     return left[:, :width] @ right[:, :width].T
 
@@ -98,7 +98,7 @@ class Kernel:
 
     @property
     def variance(self) -> float:
-        """The variance of a program of which nothing is known, noise left out."""
+        """The variance of a program about which nothing is known, without noise."""
         return float(np.exp(self.numbers[:4]).sum())
 
     def mix(self, apart: Floats) -> Floats:
@@ -115,7 +115,7 @@ class Kernel:
         return found
 
     def covariance(self, apart: Floats, same: NDArray[np.bool_]) -> Floats:
-        """Return the covariance, noise left out; `same` [n, m] says which pairs are of one family."""
+        """Return the covariance, without noise; `same` [n, m] is true for pairs of one family."""
         return self.mix(apart) + np.where(same, self.family(apart), 0.0)
 
     def _reach(self, apart: Floats) -> Floats:
@@ -130,16 +130,16 @@ def _matern(r: Floats) -> Floats:
 
 
 def same_family(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which pairs are of one family [n, m]; "" is no family, not even its own."""
+    """Return which pairs are of one family [n, m]; "" is no family, and not equal to itself."""
     a, b = np.array(left, dtype=object), np.array(right, dtype=object)
     found: NDArray[np.bool_] = (a[:, None] == b[None]) & (a != "")[:, None]
     return found
 
 
 class ResidualGp:
-    """The process after it saw `residuals` [n] at `features` [n, d] of programs of `families`.
+    """The process conditioned on `residuals` [n] at `features` [n, d] of programs of `families`.
 
-    `inverse` [n, n] is that of their covariance, where it was kept: most of the work of a first answer.
+    `inverse` [n, n] is that of their covariance, if it was kept: most of the work of a first answer.
     """
 
     def __init__(
@@ -169,16 +169,16 @@ class ResidualGp:
         covariance = self.kernel.covariance(
             distances(self.features, self.features), same_family(self.families, self.families)
         )
-        # A program is of its own family, also where that is none.
+        # A program is of its own family, even if it has none.
         covariance[np.diag_indices_from(covariance)] = self.kernel.variance + self.kernel.noise
         found = np.linalg.inv(covariance)
         symmetric: Floats = np.asarray((found + found.T) / 2, dtype=np.float64)
         return symmetric
 
     def left_out(self, groups: Sequence[Hashable]) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of each residual as the process says without the program's group.
+        """Return the predicted mean and standard deviation of each residual without the program's group.
 
-        A program whose group is None stays: its own values are NaN.
+        A program whose group is None is never left out: its own values are NaN.
 
         In closed form from the inverse covariance (Rasmussen and Williams 2006, 5.4.2, with blocks for single rows).
         """

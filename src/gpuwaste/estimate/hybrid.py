@@ -1,10 +1,10 @@
-"""Which estimator speaks for a job of a known program: own runs of it, the white box, or the model of job history.
+"""Which estimator is used for a job of a known program: own runs of it, the white box, or the model of job history.
 
 Each is measured on the past runs of the program, a run by what was known when it was submitted: own runs by the median
 of those that had ended before, the white box by the time of its step, the history by what was recorded at submission.
-The white box never sees these runs, it is calibrated with programs of its own. The one with the smaller mean relative
-error speaks where two were measured on the same runs, MIN_COMMON at least; else own runs go before the white box, and
-that before the history.
+The white box never sees these runs, it is calibrated with other programs. If two were measured on at least MIN_COMMON
+equal runs, the one with the smaller mean relative error is used; else own runs take precedence over the white box, and
+that over the history.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ Times = Callable[[str], StepTime]
 
 @dataclass(frozen=True, slots=True)
 class EstimatedJob:
-    """The job that is asked for: GPU type as Slurm names it, whole GPUs, declared steps (None: none), its name."""
+    """The requested job: GPU type as Slurm names it, number of whole GPUs, declared steps (None: none), job name."""
 
     gpu_type: str
     gpus: int
@@ -52,7 +52,7 @@ class EstimatedRunTime:
 
 @dataclass(frozen=True, slots=True)
 class EstimatorChoice:
-    """What the estimators came to: the run time of the one that speaks, None with `refused` where none does."""
+    """The result of the estimators: the run time of the one used, None with `refused` where there is none."""
 
     time: EstimatedRunTime | None
     refused: str
@@ -84,7 +84,7 @@ def spoken(
 
 
 def same_gpu(one: str, other: str) -> bool:
-    """Tell whether two names mean the same type of GPU."""
+    """Return whether two names mean the same type of GPU."""
     return _canonical(one) == _canonical(other)
 
 
@@ -94,9 +94,9 @@ def _canonical(name: str) -> str:
 
 
 def _like(job: EstimatedJob, runs: Sequence[ProgramRun]) -> list[ProgramRun]:
-    """Return the runs on as many GPUs of the type, in the order of their ends; of the job's name where it has any.
+    """Return the runs on as many GPUs of the type, in the order of their ends; those of the job's name if any.
 
-    Where steps are declared now, runs that declare some: the others' length says nothing of a step.
+    If the job declares steps, only runs that declare some: nothing about a step follows from the length of the others.
     """
     found = sorted(
         (run for run in runs if run.gpus == job.gpus and same_gpu(run.gpu_type, job.gpu_type) and run.run_s > 0),
@@ -107,7 +107,7 @@ def _like(job: EstimatedJob, runs: Sequence[ProgramRun]) -> list[ProgramRun]:
 
 
 def _label(job: EstimatedJob, run: ProgramRun) -> float:
-    """Return seconds of a step where steps are declared, else of the run."""
+    """Return the seconds of a step if steps are declared, else of the run."""
     return run.run_s / run.steps if job.steps and run.steps else float(run.run_s)
 
 
@@ -171,6 +171,6 @@ def _scores(job: EstimatedJob, runs: Sequence[ProgramRun], times: Times | None) 
 
 
 def _better(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
-    """Tell whether the first had the smaller error on the runs that both were measured on."""
+    """Return whether the first had the smaller error on the runs on which both were measured."""
     common = one.keys() & other.keys()
     return len(common) >= MIN_COMMON and fmean(one[n] for n in common) < fmean(other[n] for n in common)

@@ -1,7 +1,7 @@
-"""A program in the neutral form: operations with their work, buffers with their lives. Every reader returns this.
+"""A program in the neutral form: operations with their work, buffers with their lifetimes. Every reader returns this.
 
 FLOPs count a multiply-add as two. `flops`, `bytes_read` and `bytes_written` of an operation are those of one execution;
-`trips` says how many times one run of the program (one step) executes it.
+`trips` is how many times one run of the program (one step) executes it.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ Kind = Literal[
     "copy", "gather", "scatter", "sort", "random", "solve", "collective", "custom", "other",
 ]  # fmt: skip
 UNKNOWN_KINDS: Final = frozenset({"custom", "other"})
-"""Kinds whose time nothing measured elsewhere can tell."""
+"""Kinds whose time cannot be derived from other measurements."""
 
 DTYPE_BITS: Final = {
     "f64": 64, "f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "f8": 8, "f4": 4, "c64": 64, "c128": 128,
@@ -59,8 +59,8 @@ DTYPE_BITS: Final = {
 }  # fmt: skip
 """Element types and their bits. Unsigned integers count as signed ones; `other`: the reader does not know the type.
 
-The type of an operation is that in which it multiplies (`mm` of bf16 into f32 is bf16), so `tf32` only where the file
-says so; for operations that move data it is the type moved.
+The type of an operation is that in which it multiplies (`mm` of bf16 into f32 is bf16), so it is `tf32` only if the
+file states that; for operations that move data it is the type moved.
 """
 Dtype = Literal[
     "f64", "f32", "tf32", "f16", "bf16", "f8", "f4", "c64", "c128", "i64", "i32", "i16", "i8", "i4", "bool", "other"
@@ -88,7 +88,7 @@ class Op(Struct, kw_only=True, frozen=True):
     bytes_read: Amount = 0.0
     bytes_written: Amount = 0.0
     trips: Annotated[float, Meta(ge=0, le=MAX_TRIPS)] = 1.0
-    """Product of the trip counts of the loops around it; a loop of unknown length counts once, and `notes` says so."""
+    """Product of the trip counts of the loops around it; a loop of unknown length counts once, see `notes`."""
     shapes: Annotated[tuple[_Shape, ...], Meta(max_length=64)] = ()
     """The result first, then the operands."""
 
@@ -106,10 +106,10 @@ Batch = Annotated[int, Meta(ge=1, le=1 << 31)]
 
 
 class CompiledMemory(Struct, kw_only=True, frozen=True):
-    """What a compiler says that the program needs on one type of GPU (XLA's memory_analysis)."""
+    """A compiler's figure of the memory that the program needs on one type of GPU (XLA's memory_analysis)."""
 
     target: Name
-    """The GPU that was compiled for, as the compiler names it."""
+    """The GPU that the program was compiled for, as the compiler names it."""
     argument_b: Bytes
     output_b: Bytes
     alias_b: Bytes
@@ -118,7 +118,7 @@ class CompiledMemory(Struct, kw_only=True, frozen=True):
 
     @property
     def need_b(self) -> int:
-        """What is allocated while it runs: arguments, outputs that do not reuse them, temporaries, code."""
+        """The bytes allocated while it runs: arguments, outputs that do not reuse them, temporaries, code."""
         return self.argument_b + max(0, self.output_b - self.alias_b) + self.temp_b + self.code_b
 
 
@@ -130,25 +130,25 @@ class Program(Struct, kw_only=True, frozen=True):
     ops: Annotated[list[Op], Meta(max_length=MAX_OPS)]
     buffers: Annotated[list[Buffer], Meta(max_length=MAX_BUFFERS)]
     parameters_b: Bytes
-    """Bytes handed to the program: weights, optimizer state, the batch."""
+    """Bytes passed to the program: weights, optimizer state, the batch."""
     outputs_b: Bytes
-    """Bytes that it returns in memory of their own: an output that reuses a parameter's memory is not counted."""
+    """Bytes that it returns in separate memory: an output that reuses a parameter's memory is not counted."""
     fingerprint: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
     """sha256 of ops and buffers without names: the same program from another run or folder has the same."""
     training: bool | None = None
-    """Whether it has a backward pass; None where the reader cannot tell."""
+    """Whether it has a backward pass; None where the reader cannot find out."""
     optimized: bool = False
-    """Whether a compiler has fused and scheduled it for a GPU already."""
+    """Whether a compiler has already fused and scheduled it for a GPU."""
     compiled: CompiledMemory | None = None
     batch: Batch | None = None
-    """Batch size that it was written with; None where the file does not say."""
+    """Batch size that it was written with; None if the file has none."""
     unknown_trips: Annotated[int, Meta(ge=0)] = 0
-    """Loops whose trip count the file does not tell."""
+    """Loops whose trip count the file does not contain."""
     notes: Annotated[list[Note], Meta(max_length=100)] = []
 
 
 def fingerprint(ops: Sequence[Op], buffers: Sequence[Buffer]) -> str:
-    """Return sha256 over what a program computes and keeps: no names, no place of a file."""
+    """Return sha256 over what a program computes and keeps, without names and paths."""
     digest = hashlib.sha256(b"gpuwaste-program-1\n")
     encoder = msgspec.json.Encoder()
     for op in ops:
@@ -160,7 +160,7 @@ def fingerprint(ops: Sequence[Op], buffers: Sequence[Buffer]) -> str:
 
 
 def peak_b(buffers: Iterable[Buffer]) -> int:
-    """Return the largest sum of buffers that live at the same operation, bytes."""
+    """Return the largest sum of buffers alive at the same operation, bytes."""
     change: dict[int, int] = {}
     for buffer in buffers:
         size = -(-buffer.size_b // ALIGNMENT_B) * ALIGNMENT_B

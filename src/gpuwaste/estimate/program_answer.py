@@ -1,4 +1,4 @@
-"""What is expected of a job of a known program: run time by the estimator that speaks, memory by file and own runs."""
+"""The estimate for a job of a known program: run time by the chosen estimator, memory by file and own runs."""
 
 import re
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from gpuwaste.slurm.submit.program_tie import ProgramTie
 
 _MIG: Final = re.compile(r"(?:(.{1,60})[_.:-])?([1-7]g\.(\d{1,3})gb(?:\+me)?)", re.ASCII | re.IGNORECASE)
 _Need = tuple[int | None, int | None]
-"""Lower and upper end of the bytes that a program needs; None: not known."""
+"""Lower and upper end of the bytes that a program needs; None: unknown."""
 _FLAT: Final = (0.73, 0.77)
-"""Share of a GPU's memory that JAX takes at its start: a use inside of it says nothing of the need."""
+"""Share of a GPU's memory that JAX allocates at its start: a use in this range does not show the need."""
 
 
 def program_estimate(
@@ -27,7 +27,7 @@ def program_estimate(
     times: Times | None = None,
     history: EstimatedRunTime | None = None,
 ) -> ProgramEstimate:
-    """Return what is expected; `memory` and `times` are None where the program's file is not here."""
+    """Return the estimate; `memory` and `times` are None where the program's file is missing here."""
     found = spoken(job, runs, times, history)
     time, refused = found.time, found.refused
     need, need_basis = _need(memory, runs)
@@ -63,10 +63,10 @@ def program_estimate(
 
 
 def capacities_of(gpu_type: str) -> list[tuple[str, int]]:
-    """Return the types that a name of Slurm may be, with the bytes that one GPU, or one MIG instance, of each offers.
+    """Return the types that a name of Slurm may mean, with the bytes that one GPU, or one MIG instance, of each offers.
 
-    Of an instance whose GPU is not named it is the number in its name, which is never less than what it offers. Empty:
-    not known.
+    For an instance whose GPU is not named it is the number in its name, which is never less than what it offers. Empty:
+    unknown.
     """
     if types := types_of(gpu_type):
         return [(each.name, each.memory_b) for each in types]
@@ -84,7 +84,7 @@ def capacities_of(gpu_type: str) -> list[tuple[str, int]]:
 
 
 def _on_all(need: _Need, capacities: Sequence[tuple[str, int]], gpus: int) -> tuple[str, int | None]:
-    """Return the verdict on which all types agree, with the memory that decides it: ("", None) where they do not."""
+    """Return the verdict on which all types agree, with the memory that decides it; ("", None) if they do not."""
     if not capacities:
         return "", None
     low, high = (pick(capacity for _, capacity in capacities) for pick in (min, max))
@@ -96,13 +96,13 @@ def _on_all(need: _Need, capacities: Sequence[tuple[str, int]], gpus: int) -> tu
 
 
 def _each(need: _Need, capacities: Sequence[tuple[str, int]], gpus: int) -> str:
-    """Return each type with its memory and its verdict: a100-40gb (39.4 GiB: does not fit) or ..."""
+    """Return a text of each type, its memory and its verdict: a100-40gb (39.4 GiB: does not fit) or ..."""
     found = ((name, format_size(capacity), _fits(need, capacity, gpus)) for name, capacity in capacities)
     return " or ".join(f"{name} ({size}: {verdict or 'not known'})" for name, size, verdict in found)
 
 
 def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[_Need, list[str]]:
-    """Return the range of the need: of the file, and no more than what own runs used at most."""
+    """Return the range of the need: from the file, and no more than the most that own runs used."""
     seen = [
         run.gpu_mem_max_b
         for run in runs
@@ -120,7 +120,7 @@ def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[_N
 
 
 def _fits(need: _Need, capacity_b: int, gpus: int) -> str:
-    """Return the verdict; on several GPUs a program may be divided, so that only the lower end of all of it counts."""
+    """Return the verdict; on several GPUs a program may be divided, so only the lower end of the total counts."""
     low, high = need
     if high is None or not gpus:
         return ""

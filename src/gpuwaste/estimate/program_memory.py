@@ -1,7 +1,7 @@
-"""GPU memory that a program needs: a compiler's own figure, or the sum of what lives at the same time, with a range.
+"""GPU memory that a program needs: a compiler's figure, or the sum of buffers alive at the same time, with a range.
 
-Ranges without a compiler's figure are what was seen on 40 programs compiled for an H100 (`make bench NAME=estimate`);
-those of torch and ONNX are assumed, and the basis says so.
+Ranges without a compiler's figure are those observed on 40 programs compiled for an H100 (`make bench NAME=estimate`);
+those of torch and ONNX are assumed, and the basis states that.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from gpuwaste.estimate.program import Program, peak_b
 FitVerdict = Literal["fits", "does not fit", "too close to tell"]
 MIB: Final = 1 << 20
 PREALLOCATED: Final = 0.75
-"""Share of a GPU's memory that JAX takes at its start, whatever the program needs."""
+"""Share of a GPU's memory that JAX allocates at its start, whatever the program needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What a process needs on a GPU besides its arrays: the CUDA context, workspaces of libraries."""
+    """The memory of a process on a GPU besides its arrays: the CUDA context, workspaces of libraries."""
 
     context_b: int
     low_b: int
@@ -32,7 +32,7 @@ ASSUMED: Final = Overhead(GIB // 2, GIB // 4, GIB, "CUDA context assumed: 0.25 t
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes of GPU memory, and what they rest on."""
+    """Bytes of GPU memory, and their basis."""
 
     memory_b: int
     low_b: int
@@ -72,7 +72,7 @@ def estimate_memory(program: Program, overhead: Overhead = ASSUMED) -> MemoryEst
     need = program.compiled.need_b if program.compiled is not None else peak_b(program.buffers)
     low, high = int(need * found.low), int(need * found.high)
     if program.compiled is None and program.source != "torch":
-        high += 32 * MIB  # a workspace of cuBLAS, where the compiler takes cuBLAS
+        high += 32 * MIB  # a workspace of cuBLAS, if the compiler uses cuBLAS
     target = program.compiled.target if program.compiled is not None else ""
     return MemoryEstimate(
         memory_b=need + overhead.context_b,
@@ -94,7 +94,7 @@ def _range(program: Program) -> _Range:
 
 
 def verdict(estimate: MemoryEstimate, capacity_b: int) -> FitVerdict:
-    """Return whether the whole range fits, none of it, or a part."""
+    """Return whether all of the range fits, none of it, or a part."""
     if estimate.high_b <= capacity_b:
         return "fits"
     return "does not fit" if estimate.low_b > capacity_b else "too close to tell"

@@ -1,7 +1,7 @@
 """GET /v1/programs/runs: the caller's own runs of a program, from which their own next run is estimated.
 
-A user can write any hash and any number of steps into a comment. Nobody else's runs are in the answer, whoever asks, so
-that a lie changes only the estimates of who tells it.
+A user can write any hash and any number of steps into a comment. The answer has only the caller's own runs, so a false
+comment affects only its author's estimates.
 """
 
 import re

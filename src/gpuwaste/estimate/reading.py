@@ -1,4 +1,4 @@
-"""A user's file as a Program: the format is recognized by the file's first bytes, not by its name."""
+"""Reading a user's file as a Program: the format is recognized by the file's first bytes, not by its name."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -14,10 +14,10 @@ from gpuwaste.core.files import open_plain
 from gpuwaste.estimate.program import Program
 
 _READERS: Final = ("hlo", "stablehlo", "neutral", "onnx_model")
-"""Modules of readers/, in the order in which they are asked; ONNX has no mark of its own and comes last."""
+"""Modules of readers/, in the order in which they are tried; ONNX has no magic number and is the last."""
 NATIVE_LIMITS: Final = ChildLimits(cpu_s=60, memory_b=4 << 30, wall_s=300.0)
-"""Of a reader that a library in C++ does the work for: it knows no bounds of its own, and no Ctrl-C."""
-_HEAD_B: Final = 1 << 16  # licences and remarks may stand before the first word
+"""For a reader that uses a C++ library, which has no limits of its own and ignores Ctrl-C."""
+_HEAD_B: Final = 1 << 16  # licences and comments may be before the first word
 _COMPRESSED: Final = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ": "xz",
@@ -28,7 +28,7 @@ _COMPRESSED: Final = {
 
 
 def read_in_child(path: Path) -> list[Program]:
-    """Read a file's programs in a child process of bounded time and memory. Raises as read_program."""
+    """Read a file's programs in a child process with limits of time and memory. Raises as read_program."""
     try:
         return call_in_child(read_here, path, NATIVE_LIMITS)
     except ChildEnded as error:
@@ -36,7 +36,7 @@ def read_in_child(path: Path) -> list[Program]:
 
 
 def read_here(path: Path) -> list[Program]:
-    """Read a file's programs in this process, whatever the reader. Raises as read_program."""
+    """Read a file's programs in this process, with any reader. Raises as read_program."""
     return list(read_programs(path, native=None))
 
 
@@ -44,7 +44,7 @@ Native = Callable[[Path], list[Program]] | None
 
 
 def read_program(path: Path, native: Native = read_in_child) -> Program:
-    """Read a program. Raises UsageError where there is no file, ParseError where it holds no program: one line each.
+    """Read a program. Raises UsageError without a file, ParseError where it contains no program: one line each.
 
     `native` reads formats that a library in C++ parses; None does it in this process, for as long as it takes.
     """
@@ -56,7 +56,7 @@ def read_program(path: Path, native: Native = read_in_child) -> Program:
 
 
 def read_programs(path: Path, native: Native = read_in_child) -> Iterator[Program]:
-    """Yield a file's program, one after another where a probe wrote several batch sizes. Raises as read_program."""
+    """Yield a file's programs, several if a probe wrote several batch sizes. Raises as read_program."""
     try:
         stream = open_plain(path)
     except OSError as error:
@@ -89,7 +89,7 @@ def read_programs(path: Path, native: Native = read_in_child) -> Iterator[Progra
 
 
 def _only(reader: Any, stream: BinaryIO, name: str) -> Iterator[Program]:
-    """Yield the one program of a format that holds no more."""
+    """Yield the program of a format with one program per file."""
     yield reader.read(stream, name)
 
 

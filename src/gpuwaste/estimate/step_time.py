@@ -1,4 +1,4 @@
-"""The answer of a site's time models on one program and one type of GPU, or the words why there is none."""
+"""The estimate of a site's time models for one program and one type of GPU, or the reason why there is none."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,8 +9,8 @@ from gpuwaste.estimate.program import UNKNOWN_KINDS, OpSum
 from gpuwaste.estimate.roofline import sheet_seconds, work_of
 from gpuwaste.estimate.time_model import FitSupport, StepSeconds, TimeModel
 
-MAX_UNMEASURED: Final = 0.1  # share of the time that kinds may carry which were not measured
-MAX_UNKNOWN: Final = 0.01  # the same of kernels that only their author knows: the data sheet bounds nothing there
+MAX_UNMEASURED: Final = 0.1  # largest share of the time in kinds that were not measured
+MAX_UNKNOWN: Final = 0.01  # the same for custom kernels: the data sheet does not bound their time
 MAX_BEYOND: Final = 3.0  # factor beyond the shortest and the longest step measured
 _NAMED: Final = 3
 NOT_CALIBRATED: Final = "no time model on this host: gpuwaste estimate calibrate measures a GPU type"
@@ -24,7 +24,7 @@ def step_time(
     family: str = "",
     unknown_trips: int = 0,
 ) -> StepTime:
-    """Return the time of one step on a type of GPU: by its own model, else by the best that can be scaled to it.
+    """Return the time of one step on a type of GPU: by its own model, else by the best one that can be scaled to it.
 
     `models` are a site's, by the table's names of types; `sums` and `unknown_trips` are the program's.
     """
@@ -49,13 +49,13 @@ def step_time(
 
 
 def _measured_one(models: Mapping[str, TimeModel], gpu: str) -> GpuType | None:
-    """Return the one of several types of a name that this site has measured; None where it is none, or not one."""
+    """Return the only type of this name that the site has measured; None if there is none or more than one."""
     measured = [each for each in types_of(gpu) if each.name in models]
     return measured[0] if len(measured) == 1 else None
 
 
 def _scaled(models: Mapping[str, TimeModel], target: GpuType | None) -> TimeModel | None:
-    """Return a model scaled from a measured type: of the same architecture if there is one, then the most programs."""
+    """Return a model scaled from a measured type, preferably of the same architecture, then with the most programs."""
     if target is None:
         return None
     sources = [(model, find(name)) for name, model in models.items() if model.grounds.programs]
@@ -83,7 +83,7 @@ def _no_model(models: Mapping[str, TimeModel], gpu: str, *, known: bool) -> str:
 
 
 def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: GpuType | None) -> str:
-    """Return why kinds that were not measured forbid an estimate, "" where they carry little."""
+    """Return why unmeasured kinds prevent an estimate, "" where their share is small."""
     missing = {key: work for key, work in sums.items() if key not in model.measured}
     if not missing:
         return ""
@@ -99,7 +99,7 @@ def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: GpuType | N
 
 
 def _share(sums: Mapping[str, OpSum], key: str, device: GpuType | None) -> float:
-    """Return the share of one key: of the data sheet's time, or of FLOPs or bytes where there is no sheet."""
+    """Return the share of one key: of the data sheet's time, or of FLOPs or bytes without a sheet."""
     work = sums[key]
     if device is not None:
         whole = sum(sheet_seconds(each, found, device) for each, found in sums.items())
@@ -113,7 +113,7 @@ def _parts(work: OpSum) -> tuple[float, float, float]:
 
 
 def _outside(model: TimeModel, sums: Mapping[str, OpSum]) -> str:
-    """Return why the program lies outside of what was measured, "" where it does not."""
+    """Return why the program is outside of what was measured, "" where it is not."""
     grounds = model.grounds
     seconds = float(model.base.seconds(work_of([sums], model.base.keys))[0])
     if not grounds.shortest_s / MAX_BEYOND <= seconds <= grounds.longest_s * MAX_BEYOND:
@@ -127,7 +127,7 @@ def _outside(model: TimeModel, sums: Mapping[str, OpSum]) -> str:
 
 
 def _seconds(model: TimeModel, sums: Mapping[str, OpSum], family: str, device: GpuType | None) -> StepSeconds:
-    """Return the model's time; what was not measured, a small share by now, is added by the data sheet."""
+    """Return the model's time; the time of unmeasured kinds, a small share here, is added by the data sheet."""
     log_s, sd = model.predict([sums], [family])
     found = model.interval(float(log_s[0]), float(sd[0]), family)
     if device is None:

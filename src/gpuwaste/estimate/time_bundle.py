@@ -1,7 +1,7 @@
 """A site's bundle of step times: its arrays, its files, and the registry of bundles (models_dir/times).
 
 Arrays are a npz file of numbers and texts, no pickle; they are checked before anything is computed. Bundles are
-promoted and rolled back as others.
+promoted and rolled back like others.
 """
 
 import io
@@ -29,11 +29,11 @@ from gpuwaste.estimate.time_model import FitSupport, TimeModel
 from gpuwaste.jobs.history.array_file import read_arrays
 
 MAX_PROGRAMS: Final = 3000
-"""Of one type: the file keeps the inverse of their covariance."""
+"""Of one type: the file contains the inverse of their covariance."""
 _MAX_KEYS: Final = 1000
 _MAX_UNPACKED_B: Final = 128 * 1024**2
 _WIDTH: Final = sum(width for _, width in BLOCKS)
-_MOST: Final = 1e30  # a number beyond it is an error of the file
+_MOST: Final = 1e30  # a larger number is an error of the file
 Arrays = Mapping[str, NDArray[Any]]
 SCHEMA: Final = 1
 FEATURES: Final = tuple(f"{name}:{width}" for name, width in BLOCKS)
@@ -56,7 +56,7 @@ def pack(model: TimeModel) -> bytes:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in sorted(arrays.items()):
             member = zipfile.ZipInfo(f"{name}.npy")  # the date of a ZipInfo is 1980, whenever it is made
-            large = name.endswith("inverse")  # half of a symmetric matrix of digits that no packing makes smaller
+            large = name.endswith("inverse")  # half of a symmetric matrix of digits that cannot be compressed
             member.compress_type = zipfile.ZIP_STORED if large else zipfile.ZIP_DEFLATED
             content = io.BytesIO()
             np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
@@ -106,7 +106,7 @@ def _gp(arrays: Arrays, prefix: str) -> ResidualGp:
     residuals = _numbers(arrays[f"{prefix}residuals"], (len(families),))
     features = _numbers(arrays[f"{prefix}features"], (len(families), _WIDTH))
     numbers = _numbers(arrays[f"{prefix}kernel"], (KERNEL_SIZE,))
-    if np.abs(numbers).max() > 50:  # noqa: PLR2004 a logarithm whose exponential is no variance any more
+    if np.abs(numbers).max() > 50:  # noqa: PLR2004 a logarithm whose exponential is too large or small for a variance
         raise ValueError("kernel out of range")
     inverse = _symmetric(
         _numbers(arrays[f"{prefix}inverse"], (len(families) * (len(families) + 1) // 2,)), len(families)
@@ -115,7 +115,7 @@ def _gp(arrays: Arrays, prefix: str) -> ResidualGp:
 
 
 def _symmetric(half: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Return the matrix whose lower half, row by row, is given."""
+    """Return the symmetric matrix of a lower half given row by row."""
     found = np.zeros((size, size))
     found[np.tril_indices(size)] = half
     return found + np.tril(found, -1).T
@@ -145,21 +145,21 @@ class TimesManifest(BundleManifest):
 
     types: Annotated[dict[_Gpu, FitSupport], Meta(min_length=1, max_length=64)]
     features: tuple[str, ...] = FEATURES
-    """What programs are compared by; a bundle with other blocks is refused."""
+    """The features by which programs are compared; a bundle with other blocks is rejected."""
     schema: int = SCHEMA
 
     @property
     def origin(self) -> str:
-        """Where a bundle of step times is from: each is a site's own."""
+        """The origin of a bundle of step times: each is a site's own."""
         return "site"
 
     @property
     def rows(self) -> int:
-        """Programs measured, of all types together."""
+        """The number of measured programs of all types."""
         return sum(grounds.programs for grounds in self.types.values())
 
     def to_json(self) -> bytes:
-        """Return the file: keys sorted, so that equal bundles have equal manifests."""
+        """Return the file's content: keys sorted, so that equal bundles have equal manifests."""
         return msgspec.json.format(msgspec.json.encode(self, order="sorted"), indent=1) + b"\n"
 
     @classmethod
@@ -186,7 +186,7 @@ def file_of(gpu: str) -> str:
 
 
 class TimeModels(Mapping[str, TimeModel]):
-    """The models of a bundle by type of GPU; each is unpacked when it is first asked for. Raises ModelError then."""
+    """The models of a bundle by type of GPU; each is unpacked at first use, and raises ModelError then."""
 
     def __init__(self, directory: Path, manifest: TimesManifest, files: Mapping[str, bytes]) -> None:
         self._directory, self._manifest = directory, manifest
@@ -208,14 +208,14 @@ class TimeModels(Mapping[str, TimeModel]):
 
 @dataclass(frozen=True, slots=True)
 class TimeBundle:
-    """A checked bundle; `hash` is the sha256 of its manifest, which holds that of every file."""
+    """A checked bundle; `hash` is the sha256 of its manifest, which contains that of every file."""
 
     directory: Path
     manifest: TimesManifest
     hash: str
     models: TimeModels
     card: bytes
-    """card.json; empty where the bundle has none."""
+    """card.json; empty if the bundle has none."""
 
 
 def load_times(directory: Path, files: TimesFiles | None = None) -> TimeBundle:
@@ -263,6 +263,6 @@ class TimesRegistry(BundleRegistry[TimesManifest, TimeBundle]):
 
 
 def times_in_use(models_dir: Path) -> Mapping[str, TimeModel]:
-    """Return the models of the bundle in use by type of GPU, none where none was promoted. Raises ModelError."""
+    """Return the models of the bundle in use by type of GPU, none if none was promoted. Raises ModelError."""
     directory = TimesRegistry(models_dir).champion()
     return {} if directory is None else load_times(directory).models

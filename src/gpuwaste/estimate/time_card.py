@@ -1,6 +1,6 @@
 """The card of a bundle of step times, as card.json and as Markdown.
 
-`gpuwaste estimate train --json` prints the first too, `gpuwaste model show --times` the second.
+`gpuwaste estimate train --json` also prints the former, `gpuwaste model show --times` the latter.
 """
 
 import time
@@ -47,7 +47,7 @@ class TimeCardType(Struct, kw_only=True, frozen=True):
 
 
 class TimeCard(Document, kw_only=True, frozen=True):
-    """What a bundle of step times was measured on and how far it is off."""
+    """What a bundle of step times was measured on, and its errors."""
 
     document: Literal["time-card"] = "time-card"
     name: str

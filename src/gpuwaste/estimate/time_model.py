@@ -1,4 +1,4 @@
-"""How long a step takes on one type of GPU: the roofline, times what the Gaussian process says that it leaves."""
+"""The time of a step on one type of GPU: the roofline, times the correction by the Gaussian process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,22 +15,22 @@ SCALED_SD: Final = 0.15
 """Standard deviation that scaling by data sheets adds to the logarithm of time: 3090 to 4090 gave 0.12."""
 
 FEW: Final = 3
-"""Programs of a family up to which an interval counts it as hardly measured."""
+"""Up to this number of measured programs an interval treats a family as hardly measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitSupport:
-    """What a model rests on, and what its intervals and refusals are computed from."""
+    """The basis of a model, and the values for its intervals and refusals."""
 
     gpu: str
     programs: int  # measured on this type
     families: int
     shortest_s: float  # of the measured steps
     longest_s: float
-    least_nearness: float  # a program farther from all measured ones is refused
-    new_z: float  # half widths of the 90 % interval in standard deviations: no program of its family was measured
-    few_z: float  # up to FEW were
-    known_z: float  # more were
+    least_nearness: float  # a program with less nearness to all measured ones is refused
+    new_z: float  # half width of the 90 % interval in standard deviations, if no program of its family was measured
+    few_z: float  # the same, if up to FEW were
+    known_z: float  # the same, if more were
     widened: float = 1.0  # by the site's own runs, at least 1
     runs: int = 0  # own runs among the programs
     scaled_from: str = ""  # the type whose model was scaled to this one
@@ -38,7 +38,7 @@ class FitSupport:
 
     @property
     def basis(self) -> str:
-        """What the estimate rests on, in words."""
+        """The basis of the estimate, as a text."""
         if self.scaled_from and not self.programs:
             return f"scaled from {self.scaled_from} by data sheets; nothing was measured on {self.gpu}"
         own = f", {self.runs} of them own runs" if self.runs else ""
@@ -57,7 +57,7 @@ class StepSeconds:
 
 @dataclass(frozen=True)
 class TimeModel:
-    """One type of GPU. `base` is the roofline that features are computed with: that of the type scaled from."""
+    """The model of one type of GPU. `base` is the roofline for the features: that of the type it was scaled from."""
 
     grounds: FitSupport
     roofline: Roofline
@@ -67,7 +67,7 @@ class TimeModel:
 
     @property
     def measured(self) -> frozenset[str]:
-        """Kinds with element types that enough measured programs have; others have no coefficient."""
+        """Kinds with element types in enough measured programs; others have no coefficient."""
         return frozenset(self.base.keys)
 
     def predict(self, programs: Sequence[Mapping[str, OpSum]], families: Sequence[str]) -> tuple[Floats, Floats]:
@@ -97,7 +97,7 @@ class TimeModel:
         return z * grounds.widened
 
     def interval(self, log_s: float, sd: float, family: str) -> StepSeconds:
-        """Return seconds of what `predict` gave."""
+        """Return the seconds from the result of `predict`."""
         reach = self.z(family) * sd
         return StepSeconds(*(float(np.exp(log_s + by)) for by in (0.0, -reach, reach)))
 

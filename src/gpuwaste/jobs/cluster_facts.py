@@ -1,4 +1,4 @@
-"""Site: the cluster's name and its nodes' addresses, as Slurm knows them, remembered for when Slurm is down."""
+"""ClusterFacts: the cluster's name and its nodes' addresses from Slurm, cached for when Slurm is down."""
 
 import ipaddress
 import socket
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpuwaste.slurm.site.cluster_model import Node
 
 REFRESH_S: Final = 300.0
-ASK_AGAIN_S: Final = 15.0  # shortest time between two questions, whatever the callers bring
+ASK_AGAIN_S: Final = 15.0  # shortest time between two queries, whatever the callers request
 _NODES_STALE: Final = log_event.warning(
     "node-addresses-stale: cannot refresh node addresses: {error}",
     "slurmctld did not answer. Hours of a new node may be refused until it does; its agent keeps them.",
@@ -28,11 +28,11 @@ Resolver = Callable[[str], frozenset[str]]
 
 
 class UnknownSiteError(GpuwasteError):
-    """Slurm has not been reached yet, so what depends on it cannot be told."""
+    """Slurm has not been reached yet, so facts that depend on it are unknown."""
 
 
 class ClusterFacts(Part):
-    """Facts about the cluster; any thread may ask, one at a time asks Slurm."""
+    """Facts about the cluster; any thread may call, one at a time queries Slurm."""
 
     def __init__(self, slurm: SlurmClient, clock: Clock, cluster: str = "", resolve: Resolver | None = None) -> None:
         self._slurm = slurm
@@ -42,8 +42,8 @@ class ClusterFacts(Part):
         self._lock = threading.Lock()
         self._nodes: dict[str, frozenset[str]] | None = None
         self._asked_us: int | None = None
-        self.nodes: tuple[Node, ...] = ()  # as Slurm told them last
-        self.nodes_read: int | None = None  # when that was, UTC seconds
+        self.nodes: tuple[Node, ...] = ()  # from Slurm's last answer
+        self.nodes_read: int | None = None  # time of that answer, UTC seconds
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -53,11 +53,11 @@ class ClusterFacts(Part):
 
     @property
     def known_cluster(self) -> str:
-        """The cluster's name as far as it is known, without asking."""
+        """The cluster's name as far as it is known, without a query."""
         return self._cluster
 
     def known(self) -> str:
-        """Return the cluster's name without asking Slurm, "" where it is not known yet."""
+        """Return the cluster's name without querying Slurm, "" where it is not known yet."""
         return self.known_cluster
 
     def cluster(self) -> str:
@@ -79,11 +79,11 @@ class ClusterFacts(Part):
         return nodes.get(node, frozenset())
 
     def is_node(self, name: str) -> bool:
-        """Tell whether Slurm has a node of that name. Raises UnknownSiteError."""
+        """Return whether Slurm has a node of that name. Raises UnknownSiteError."""
         return bool(self.addresses(name))
 
     def refresh(self) -> None:
-        """Ask Slurm for its nodes where the answer has become old."""
+        """Query Slurm's nodes again where the answer is old."""
         if self._age_s() > REFRESH_S:
             self._ask()
 
@@ -91,7 +91,7 @@ class ClusterFacts(Part):
         return float("inf") if self._asked_us is None else (self._clock.mono_us() - self._asked_us) / 1e6
 
     def _ask(self) -> dict[str, frozenset[str]] | None:
-        """Ask Slurm, unless somebody just did; keep the old answer where it does not answer."""
+        """Query Slurm, unless another caller just did; keep the old answer where it does not answer."""
         with self._lock:
             if self._age_s() < ASK_AGAIN_S:
                 return self._nodes

@@ -1,7 +1,7 @@
-"""The one cluster-wide map: which run holds which positions on which node, asked of slurmctld once for all agents.
+"""The one cluster-wide map: which run holds which positions on which node, queried from slurmctld once for all agents.
 
-Questions of agents that slurmctld must answer are put together: one thread asks, with a shortest time between two
-questions, and everybody who waits for a job shares the answer.
+Requests of agents that slurmctld must answer are combined: one thread queries slurmctld, with a minimum time between
+two queries, and all that wait for a job share the answer.
 """
 
 import threading
@@ -30,8 +30,8 @@ from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.hub.hub_store import HubStore
 
-MANY: Final = 5  # unknown jobs at once from which on all jobs are asked for
-TELL_AGAIN_S: Final = 30.0  # a node that asks again after this long means a new run, or a restart: ask anew
+MANY: Final = 5  # with more unknown jobs than this all jobs are queried
+TELL_AGAIN_S: Final = 30.0  # a node that repeats its request after this time has a new run, or restarted: query again
 UNKNOWN_FOR_S: Final = 10.0
 MAX_ENTRIES: Final = 200_000
 _UNANSWERED: Final = log_event.warning(
@@ -42,10 +42,10 @@ _UNANSWERED: Final = log_event.warning(
 
 @dataclass(slots=True)
 class _MapEntry:
-    """What is known of one job id; `run` None is "slurmctld and accounting know no such run".
+    """The answer for one job id; `run` None means that slurmctld and accounting have no such run.
 
-    `listed`: nobody had asked for this id when all jobs were. A job's comment can imitate the record of a job that does
-    not exist yet, so the first question for the id asks slurmctld for it.
+    `listed`: the entry is from a query of all jobs, when the id had not been requested. A job's comment can imitate the
+    record of a job that does not exist yet, so the first request for the id queries slurmctld for it.
     """
 
     run: MapRun | None
@@ -61,7 +61,7 @@ Answer = list[MapRun]
 
 
 class GpuAssignments(Part):
-    """Answers from memory, and asks slurmctld for what it does not know."""
+    """Answers from memory, and queries slurmctld for what is missing."""
 
     def __init__(
         self, slurm: SlurmClient, store: HubStore, site: ClusterFacts, clock: Clock, min_interval_s: float = 2.0
@@ -93,19 +93,19 @@ class GpuAssignments(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """How often slurmctld is asked."""
+        """The minimum interval between queries to slurmctld."""
         return {("hub.map_min_interval_s",): lambda c: setattr(self, "min_interval_s", c.hub.map_min_interval_s)}
 
     def metrics(self) -> Iterable[Metric]:
-        """Yield how often slurmctld was asked."""
+        """Yield the number of queries to slurmctld."""
         return question_families(dict(self.questions))
 
     def start(self) -> None:
-        """Start the asking thread."""
+        """Start the query thread."""
         self._worker.start()
 
     def close(self) -> None:
-        """End the thread; who waits gets an error."""
+        """End the thread; pending requests fail with an error."""
         self._worker.stop(2.0)
         with self._lock:
             self._fail(GpuwasteError("the hub stops"))
@@ -124,7 +124,7 @@ class GpuAssignments(Part):
         return future
 
     def ask_node(self, node: str) -> "Future[Answer]":
-        """Return every run known to hold something on `node`; the first such question loads the whole cluster."""
+        """Return every run known to hold something on `node`; the first such request loads the entire cluster."""
         future: Future[Answer] = Future()
         with self._lock:
             if self._all_known:
@@ -160,11 +160,11 @@ class GpuAssignments(Part):
         if not (self._waiting or self._waiting_nodes):
             return None
         self.step()
-        self._clock.wait(self._worker.stopping, self.min_interval_s)  # whoever asks meanwhile does not cut it short
+        self._clock.wait(self._worker.stopping, self.min_interval_s)  # new requests do not shorten this wait
         return 0.0
 
     def step(self) -> None:
-        """Ask one question for what waits now, and answer all whom it serves."""
+        """Run one query for the waiting requests, and answer all that it covers."""
         with self._lock:
             wanted = list(self._waiting)
             everything = bool(self._waiting_nodes) or len(wanted) > MANY
@@ -214,8 +214,8 @@ class GpuAssignments(Part):
     def _from_accounting(self, job_id: int) -> MapRun | None:
         """Return the newest run of a job that slurmctld has forgotten: its nodes, without positions.
 
-        A run that accounting has not ended has no nodes here: what it holds is for slurmctld to say, when asked for it
-        alone, and "no positions" would be an answer.
+        A run that has not ended in accounting gets no nodes here: only slurmctld, queried for this one job, knows what
+        it holds, and "no positions" would count as an answer.
         """
         for record in runs_of_id(self._store, self._site.cluster(), job_id):
             if record.start is not None:

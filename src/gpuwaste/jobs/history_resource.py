@@ -1,4 +1,4 @@
-"""What happened to runs, as a stream of events: /v1/history, for the advisor and for training."""
+"""The stream of events of runs: /v1/history, for the advisor and for training."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""HostPorts: where parts of the hub meet its host: Slurm, the clock, credentials. Tests put others in their place."""
+"""HostPorts: the hub's interfaces to its host: Slurm, the clock, credentials. Tests replace them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from gpuwaste.slurm.clients.client import SlurmClient
 
 @dataclass(frozen=True, slots=True)
 class HostPorts:
-    """Where the hub's parts meet the host, and nothing behind it."""
+    """The interfaces of the hub's parts to the host."""
 
     slurm: SlurmClient
     clock: Clock
     checkers: Checkers
-    """How callers prove themselves."""
+    """How callers are authenticated."""
     groups_of: Callable[[str], frozenset[str]] = field(default=unix_groups, kw_only=True)
     agents: CredentialIssuer | None = field(default=None, kw_only=True)
-    """By which agents know the hub; None where they are not asked for samples."""
+    """The credentials by which agents recognize the hub; None where the hub requests no samples."""

@@ -1,7 +1,7 @@
-"""The history stream: what happened to runs, in the order in which the hub learned it (CONTRACTS.md, "History stream").
+"""The history stream: events of runs, in the order in which the hub learned them (CONTRACTS.md, "History stream").
 
-A run that was seen waiting gives `submitted`; every run that started gives `started`, every run that ended gives
-`ended`; `ledger` says that more is known of its GPUs. A run that had started when accounting first told it has no
+A run that was seen pending has `submitted`; every run that started has `started`, every run that ended has `ended`;
+`ledger` means that more is known of its GPUs. A run that had started when it first was in accounting has no
 `submitted`: its `started` (or `ended`) carries the same request.
 """
 
@@ -16,13 +16,13 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 
 HistoryEventKind = Literal["submitted", "started", "ended", "ledger"]
-ScriptSays = Literal["same", "changed", "unknown"]  # a script beside the one that a verdict was given on
+ScriptSays = Literal["same", "changed", "unknown"]  # a script compared with the one of the verdict
 EndRule = Literal["accounting", "submit + run"]  # how the ends of a log's runs are known
 
 
 @dataclass(frozen=True, slots=True)
 class RunUse:
-    """What the ledger says of the own GPUs of a run that has ended, as it is known now."""
+    """The ledger's current result for the own GPUs of a run that has ended."""
 
     used_ratio: Annotated[Number, Meta(description="Mean utilization of the run's GPUs over the known time, 0 to 1.")]
     gpus_active: Annotated[
@@ -46,7 +46,7 @@ def _job_json(job: JobRecord | None) -> tuple[dict[str, Any] | None]:
 
 
 def _use_json(use: RunUse | None) -> tuple[dict[str, Any] | None]:
-    """Return a run's use as it was counted: GPUs that nobody counted are absent."""
+    """Return a run's use as counted: GPUs that were not counted are absent."""
     found = to_builtins(use)
     if use is not None and use.gpus_used is None:
         del found["gpus_used"]
@@ -90,7 +90,7 @@ _USE: Final = Wire(
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One entry; `job` and `use` are the run as it is known when the stream is read, None where they are not known."""
+    """One entry; `job` and `use` are the run as known when the stream is read, None where they are not known."""
 
     seq: Int64
     kind: Annotated[
@@ -106,7 +106,7 @@ class HistoryEvent:
     ] = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the event as GET /v1/history answers it."""
+        """Return the event as GET /v1/history returns it."""
         return EVENT_CODEC.to_json(self)
 
 
@@ -114,5 +114,5 @@ EVENT_CODEC: Final = Codec(HistoryEvent, "history: an event")
 
 
 def event_from_json(data: object) -> HistoryEvent:
-    """Read one event of GET /v1/history; what a newer hub adds is ignored. Raises ParseError."""
+    """Read one event of GET /v1/history; additions of a newer hub are ignored. Raises ParseError."""
     return EVENT_CODEC.convert(data)

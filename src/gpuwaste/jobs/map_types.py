@@ -1,4 +1,4 @@
-"""The types of GET /v1/map: which run holds which GPUs of which node, as slurmctld has them."""
+"""The types of GET /v1/map: which run holds which GPUs of which node, according to slurmctld."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -32,6 +32,6 @@ class MapRun(Struct, frozen=True):
 
 
 class MapAnswer(Document, frozen=True):
-    """The runs asked for; none where Slurm knows no such run, or it has not started yet."""
+    """The requested runs; none where Slurm has no such run, or it has not started yet."""
 
     jobs: list[MapRun]

@@ -1,4 +1,4 @@
-"""Runs of one program as the hub returns them; run time and memory expected of its next job, and their text."""
+"""Runs of one program as the hub returns them; expected run time and memory of its next job, and their text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
@@ -20,7 +20,7 @@ _NAMES: Mapping[str, str] = {"history": "the model of job history"}
 
 
 class ProgramRun(Struct, kw_only=True, frozen=True):
-    """One completed run of the caller's with the program: its declared steps and its run time are a label."""
+    """One completed run of the caller with the program: its declared steps and its run time are a label."""
 
     submit: Annotated[_Whole, Meta(description="UTC seconds.")]
     end: Annotated[_Whole, Meta(description="UTC seconds.")]
@@ -40,7 +40,7 @@ class ProgramRun(Struct, kw_only=True, frozen=True):
 
 
 class EstimatorError(Struct, kw_only=True, frozen=True):
-    """How well one estimator predicted the past runs, each from what was known before it."""
+    """The error of one estimator on the past runs, each predicted from what was known before it."""
 
     estimator: Estimator
     error: Annotated[float, Meta(description="Mean relative error, 0.1 for 10 %.")]
@@ -48,7 +48,7 @@ class EstimatorError(Struct, kw_only=True, frozen=True):
 
 
 class ProgramEstimate(Struct, kw_only=True, frozen=True):
-    """What is expected of a job of a known program on the GPUs that it asks for, and which estimator says so."""
+    """The expected run time and memory of a job of a known program on its requested GPUs, and the estimator used."""
 
     program: Annotated[_Text, Meta(description="The program's fingerprint.")]
     steps: Annotated[_Whole | None, Meta(description="Steps that are declared; null: none.")] = None
@@ -78,7 +78,7 @@ class ProgramRunsAnswer(Struct, kw_only=True, frozen=True):
 
 
 def program_lines(named: Sequence[tuple[str, ProgramEstimate]]) -> list[str]:
-    """Return the lines of several requests, those of which the same is said together; names may be empty."""
+    """Return the lines of several requests, those with the same text together; names may be empty."""
     said: dict[str, list[str]] = {}
     for name, one in named:
         said.setdefault(_words(one), []).append(name)
@@ -109,7 +109,7 @@ def _run_time(one: ProgramEstimate) -> str:
 
 
 def _memory(one: ProgramEstimate) -> str:
-    """Return the need and the verdict."""
+    """Return the memory need and the verdict on it."""
     if one.memory_high_b is None:
         return ""
     need = f"at most {format_size(one.memory_high_b)}"

@@ -1,7 +1,7 @@
-"""Runs as rows of the tables jobs and steps, and writing what an import brought: changed runs, details, steps.
+"""Runs as rows of the tables jobs and steps, and writing the results of an import: changed runs, details, steps.
 
-A run that changes is judged again, and gets its events. Nothing that was judged or sent depends on details and steps,
-which only analytics reads, so they cause neither.
+A run that changes is judged again, and gets its events. No judgement or event depends on details and steps, which only
+analytics reads, so they cause neither.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,7 +48,7 @@ def job_record(row: Mapping[str, Any]) -> JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class TakenRuns:
-    """How many runs changed, when the first of them ended (UTC seconds, None where none has), and what was removed."""
+    """The number of changed runs, the end of the first to end (UTC seconds, None if none has), and what was removed."""
 
     runs: int
     first_end: int | None
@@ -56,9 +56,9 @@ class TakenRuns:
 
 
 def take_changed(db: Database, delete: str) -> TakenRuns:
-    """Write the runs of the scratch table of changed ones, with their events.
+    """Write the runs in the scratch table of changed runs, with their events.
 
-    The query `delete` removes what they replace; what it returns is `removed`.
+    The query `delete` removes what they replace; its result is `removed`.
     """
     ((changed, first_end),) = db.answer("jobs_changed_count").rows
     if not changed:
@@ -76,13 +76,13 @@ def take_changed(db: Database, delete: str) -> TakenRuns:
 
 
 def take_details(db: Database) -> list[Times]:
-    """Write the details that query jobs_detailed has found; returns the times of their runs."""
+    """Write the details that query jobs_detailed has found; return the times of their runs."""
     ((detailed,),) = db.answer("jobs_detailed_count").rows
     return db.answer("jobs_details").rows if detailed else []
 
 
 def take_steps(db: Database, stage: str, steps: Mapping[str, Any], *, only_known: bool = False) -> None:
-    """Write the steps that query `stage` reads by its parameters `steps`, empty or without rows where there are none.
+    """Write the steps that query `stage` reads with its parameters `steps`, empty or without rows where there are none.
 
     `only_known` leaves out those of runs that query jobs_known has not found.
     """
@@ -97,9 +97,9 @@ def take_steps(db: Database, stage: str, steps: Mapping[str, Any], *, only_known
 
 
 def judge_again(store: HubStore, db: Database, ends_of: str, parameters: Mapping[str, Any]) -> None:
-    """Have the runs whose ends a query returns judged again where they are not; it may forget what was judged.
+    """Mark the runs whose ends a query returns to be judged again; the query may delete judgements.
 
-    Somebody who watches may have passed them: what was computed from the first of them on is of the past.
+    Watchers may already be past them: results from the first of these ends on are out of date.
     """
     ends = db.run(ends_of, parameters).fetchall()
     if ends:

@@ -1,7 +1,7 @@
-"""Runs in the hub's store: accounting's runs in; the history stream, the runs of a job, and columns of numbers out.
+"""Runs in the hub's store: writes accounting's runs; reads the history stream, the runs of a job, columns of numbers.
 
-It also holds which partitions allocate full nodes to a job. What a function has written is committed, and on disk, when
-it returns. The columns are NumPy arrays (extra `predict`), made by DuckDB without a Python object for each row.
+It also stores which partitions allocate full nodes to a job. A function's writes are committed, and on disk, when it
+returns. The columns are NumPy arrays (extra `predict`), made by DuckDB without a Python object for each row.
 """
 
 import re
@@ -31,31 +31,31 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
 FAR_S: Final = 2**53
-SLICE_RUNS: Final = 100_000  # of whose GPUs is read at a time
+SLICE_RUNS: Final = 100_000  # whose GPUs are read at a time
 _FIRST_NUMBER: Final = re.compile(r"[0-9]{1,18}(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
 class JobColumns:
-    """Runs by (submit, job_id, start): each slice of `numbers` maps a column of the query job_table to its array [n].
+    """Runs by (submit, job_id, start): each slice of `numbers` maps a column of query job_table to its array [n].
 
-    Of a text column the numbers are codes; `texts` maps it to the texts by code, in the order of first occurrence.
-    `end_rule` says how the ends are known: "submit + run" of a log without waits.
+    The numbers of a text column are codes; `texts` maps it to the texts by code, in the order of first occurrence.
+    `end_rule` is the rule by which ends are known: "submit + run" for a log without waits.
     """
 
     numbers: Sequence[dict[str, Any]]
     texts: Mapping[str, tuple[str, ...]]
     end_rule: EndRule = "accounting"
     energy: Mapping[str, Any] | None = None
-    """Columns of the query job_energy [n], where they were asked for; of gpu_type texts, not codes."""
+    """Columns of the query job_energy [n], where they were requested; gpu_type has texts, not codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """Which runs: those submitted in [since, until), UTC seconds, and of earlier ones some of `held`.
+    """Selects the runs submitted in [since, until), UTC seconds, and some of the earlier runs in `held`.
 
-    `held` are (job id, submission, whether it has ended); of those that have ended the ones are taken of whose GPUs the
-    hub has learned since. By default every run.
+    `held` are (job id, submission, whether it has ended); of those that have ended only runs are selected whose GPU use
+    the hub has learned since. By default every run.
     """
 
     since: int = -FAR_S
@@ -72,14 +72,14 @@ def last_event(db: Database) -> int:
 
 
 def submissions(db: Database, cluster: str) -> list[tuple[int, int]]:
-    """Return each hour with submissions of a cluster: its begin, UTC seconds, and how many. Raises StoreError."""
+    """Return each hour with submissions of a cluster: its start, UTC seconds, and their number. Raises StoreError."""
     return db.run("job_submissions", {"cluster": cluster}).fetchall()
 
 
 def job_columns(
     db: Database, cluster: str, under_use: UnderUse, which: Submitted = EVERY_RUN, *, energy: bool = False
 ) -> JobColumns:
-    """Read runs of a cluster and what the ledger says of them by a rule, within a transaction. Raises StoreError."""
+    """Read runs of a cluster and the ledger's results for them by a rule, within a transaction. Raises StoreError."""
     rules = db.rows("job_end_rule", {"cluster": cluster})
     held = to_json({"job_id": job_id, "submit": at, "ended": ended} for job_id, at, ended in which.held)
     db.run("job_table_pick", {"cluster": cluster, "since": which.since, "until": which.until, "held": held})
@@ -98,7 +98,7 @@ def job_columns(
 
 
 def _numbers(db: Database, under_use: UnderUse) -> list[dict[str, Any]]:
-    """Return the columns of the picked runs in slices: there is no room for what was seen of a million runs."""
+    """Return the columns of the picked runs in slices: the GPU data of a million runs does not fit into memory."""
     runs = int(db.rows("job_table_count")[0]["runs"])
     limits = {"from_hour": 0, "to_hour": FAR_S, "active_pct": under_use.below_pct}
     return [
@@ -108,12 +108,12 @@ def _numbers(db: Database, under_use: UnderUse) -> list[dict[str, Any]]:
 
 
 def clusters(db: Database) -> list[str]:
-    """Return the clusters of which the store has runs."""
+    """Return the clusters that have runs in the store."""
     return [row["cluster"] for row in db.rows("job_clusters")]
 
 
 def upsert_jobs(store: HubStore, jobs: Sequence[JobRecord]) -> int:
-    """Take runs from accounting by their keys, with their events (jobs/job_event.py); returns how many changed."""
+    """Store runs from accounting by their keys, with their events (jobs/job_event.py); return how many changed."""
     if not jobs:
         return 0
     rows = {job.run_key: job_row(job) for job in jobs}
@@ -135,7 +135,7 @@ def upsert_jobs(store: HubStore, jobs: Sequence[JobRecord]) -> int:
 
 
 def open_run_keys(store: HubStore, cluster: str) -> dict[RunKey, int]:
-    """Return the runs that accounting has not ended, with their submit times."""
+    """Return the runs that have not ended in accounting, with their submit times."""
     with store.reader() as db:
         rows = db.rows("jobs_open", {"cluster": cluster})
     return {RunKey(cluster, row["job_id"], row["run_start"]): row["submit"] for row in rows}
@@ -152,7 +152,7 @@ def runs_named(
 ) -> list[JobRecord]:
     """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names.
 
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
+    `accounts` limits the result to runs of these accounts and, where `reader` is given, that user's own.
     """
     with store.reader() as db:
         return pick_named(db, printed_id, accounts=accounts, reader=reader)
@@ -165,9 +165,10 @@ def pick_named(
     accounts: Collection[ClusterAccount] | None = None,
     reader: str | None = None,
 ) -> list[JobRecord]:
-    """Return every run that an id names, and leave them picked on this connection, for a document of them.
+    """Return every run that an id names, and keep them picked on this connection, for a document about them.
 
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; None is every run.
+    `accounts` limits the result to runs of these accounts and, where `reader` is given, that user's own; None: every
+    run.
     """
     db.run("ledger_job_runs", _named_parameters(printed_id, accounts, reader))
     return [job_record(row) for row in db.rows("ledger_picked")]
@@ -197,7 +198,7 @@ def set_partitions(store: HubStore, cluster: str, whole_node: Mapping[str, bool]
 
 
 def whole_node_partitions(store: HubStore, cluster: str) -> frozenset[str]:
-    """Return the partitions of a cluster in which a job holds its nodes alone."""
+    """Return the partitions of a cluster in which a job holds its nodes exclusively."""
     with store.reader() as db:
         return frozenset(str(row["name"]) for row in db.rows("partitions_whole", {"cluster": cluster}))
 
@@ -218,7 +219,7 @@ def _named_parameters(
 def _uses(
     db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int], under_use: UnderUse
 ) -> dict[RunKey, RunUse]:
-    """Return what the ledger says of the runs that ended among the events `rows` of a page."""
+    """Return the ledger's results for the runs that ended among the events `rows` of a page."""
     held = [row for row in rows if row["job_id"] is not None and row["gpus"] and row["end"] is not None]
     if not held:
         return {}

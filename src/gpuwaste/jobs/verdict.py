@@ -1,6 +1,6 @@
-"""Verdict: what was said of one submission, why, by which policy and model (CONTRACTS.md, "Verdict").
+"""Verdict: the answer to one submission, its reasons, policy and model (CONTRACTS.md, "Verdict").
 
-A program that submits sees the action and at most three lines; the row of the audit keeps the rest. The outcome is
+The submitting program receives the action and at most three lines; the audit row keeps the rest. The outcome is
 joined later, through the token in the job's admin_comment.
 """
 
@@ -20,20 +20,20 @@ Op = Literal["submit", "modify"]
 RecordedOp = Literal["submit", "modify", "plan"]
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)  # each is stronger than the one before
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-TOLD: Final[frozenset[Action]] = frozenset({"warn", "reject"})  # what prints lines at the user's terminal
+TOLD: Final[frozenset[Action]] = frozenset({"warn", "reject"})  # the actions that print lines at the user's terminal
 ID_LENGTH: Final = 16
 MAX_LINES: Final = 3
-PLAN_POLICY: Final = "gpuwaste plan"  # a space: no policy of a site has this name
+PLAN_POLICY: Final = "gpuwaste plan"  # with a space: no policy of a site can have this name
 START: Final = "start"  # a target of `quantiles`: UTC seconds of the expected start
 END: Final = "end"
 MAX_LINE: Final = 160  # characters of a line at the user's terminal
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
-_RANDOM_BITS: Final = 64  # one question to the system for all random digits
+_RANDOM_BITS: Final = 64  # one system call for all random digits
 _TIME_PAIRS: Final = 5  # microseconds until the year 2085
 MAX_TEXT: Final = 4096  # characters of any text of a verdict
 _MAX_ITEMS: Final = 64
-_LARGEST: Final = 1e300  # what no number of a verdict comes near; JSON knows more
+_LARGEST: Final = 1e300  # far above any number of a verdict; JSON allows larger ones
 _Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 _Texts = Annotated[tuple[_Text, ...], Meta(max_length=_MAX_ITEMS)]
 _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]], Meta(max_length=_MAX_ITEMS)]
@@ -43,8 +43,8 @@ _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARG
 class Verdict:
     """One row of the audit.
 
-    `would_be` is the action without the policy's mode, its budget and all that holds back; `action` is what was said.
-    `sampled` is set so that the precision of rejecting can be measured; `triggers` are by what a verdict is scored.
+    `would_be` is the action without the policy's mode, its budget and everything else that holds back; `action` is the
+    one returned. `sampled` is set so that the precision of rejecting can be measured; `triggers` are used to score it.
     """
 
     id: Annotated[str, Meta(pattern=r"^[0-9a-z]{16}\Z", description="The token gw=ID in the job's AdminComment.")]
@@ -95,19 +95,19 @@ class Verdict:
     latency_us: Annotated[Whole, Meta(description="How long the answer took, microseconds.")] = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as it travels to the hub and as `gpuwaste verdicts --json` prints it."""
+        """Return the verdict as it is sent to the hub and printed by `gpuwaste verdicts --json`."""
         return asdict(self)
 
 
 def verdict_from_json(data: object) -> Verdict:
-    """Read a verdict; what a newer advisor adds is ignored. Raises ParseError."""
+    """Read a verdict; additions of a newer advisor are ignored. Raises ParseError."""
     return convert(data, Verdict, "verdict")
 
 
 def new_id(at_utc_us: int) -> str:
     """Return a verdict's id: the instant and six random digits, all of base 36.
 
-    Ids that rise with time let the hub's store find the few of a page without reading them all.
+    Ids that increase with time let the hub's store find the few of a page without reading all.
     """
     return _base_36(at_utc_us, _TIME_PAIRS) + _base_36(secrets.randbits(_RANDOM_BITS), ID_LENGTH // 2 - _TIME_PAIRS)
 
@@ -122,5 +122,5 @@ def _base_36(number: int, pairs: int) -> str:
 
 
 def is_token(value: object) -> bool:
-    """Tell whether a value is a verdict's id."""
+    """Return whether a value is a verdict's id."""
     return isinstance(value, str) and re.fullmatch(r"[0-9a-z]{16}", value, re.ASCII) is not None

@@ -1,4 +1,4 @@
-"""Disputes: the owner of a job states that its judgement is wrong, and the hub's store keeps the statement."""
+"""Disputes: the owner of a job states that its judgement is wrong, and the hub stores the statement."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, Final, Self
@@ -26,7 +26,7 @@ _FIELDS: Final = 4
 
 
 class DisputeStore:
-    """The disputes of a hub's store; threads share it as they share the store."""
+    """The disputes in a hub's store; as thread-safe as the store."""
 
     def __init__(self, store: HubStore, clock: Clock) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class DisputeStore:
         return runs_named(self._store, printed_id, accounts=(), reader=user)
 
     def add(self, runs: Collection[JobRecord], user: str, words: str) -> None:
-        """Store what `user` says of runs; what was said of them before is replaced."""
+        """Store the statement of `user` on runs; it replaces earlier statements on them."""
         now = self._clock.utc_us() // 1_000_000
         said = {"user": user, "at_utc": now, "words": storable(words)}
         rows = [{**_key(run.run_key), "printed_id": run.printed_id, **said} for run in runs]
@@ -46,12 +46,12 @@ class DisputeStore:
                 db.run("disputes_add", {"rows": to_json(rows)})
 
     def of(self, runs: Collection[RunKey]) -> list[dict[str, Any]]:
-        """Return what was said of runs, the oldest first."""
+        """Return the statements on runs, the oldest first."""
         with self._store.reader() as db:
             return db.rows("disputes_of", {"runs": to_json(map(_key, runs))})
 
     def newest(self, limit: int, user: str | None = None) -> list[dict[str, Any]]:
-        """Return what was said last, by a user or by all."""
+        """Return the newest statements, of one user or of all."""
         with self._store.reader() as db:
             return db.rows("disputes_newest", {"limit": limit, "user": user})
 
@@ -61,7 +61,7 @@ def _key(run: RunKey) -> dict[str, Any]:
 
 
 class Disputes(Part):
-    """Takes what owners say, and shows it to who may see the job."""
+    """Stores owners' statements, and shows them to users who may see the job."""
 
     def __init__(self, store: DisputeStore) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class Disputes(Part):
         return cls(DisputeStore(parts.get(HubStore), parts.get(HostPorts).clock))
 
     def say(self, scope: Scope, printed_id: str, body: bytes) -> None:
-        """Keep what the form of a job's page sends. Raises Refusal: 404 where the job is not the caller's own."""
+        """Store what the form on a job's page sends. Raises Refusal: 404 where the job is not the caller's own."""
         words = _words(body)
         if not scope.user or not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
@@ -83,11 +83,11 @@ class Disputes(Part):
         self._store.add(newest, scope.user, words)
 
     def of(self, runs: Iterable[RunKey]) -> list[Dispute]:
-        """Return what was said of runs that the caller may see."""
+        """Return the statements on runs that the caller may see."""
         return convert(self._store.of(list(runs)), list[Dispute])
 
     def newest(self, limit: int = _NEWEST, user: str | None = None) -> list[Dispute]:
-        """Return what was said last, by a user or by all."""
+        """Return the newest statements, of one user or of all."""
         return convert(self._store.newest(limit, user), list[Dispute])
 
 

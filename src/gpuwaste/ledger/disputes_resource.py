@@ -20,7 +20,7 @@ _WORDS: Final = 34  # columns of a terminal
 
 @dataclass(frozen=True)
 class DisputesQuestion:
-    """Whose disputes, and how many."""
+    """Whose disputes to list, and how many."""
 
     user: Annotated[Name | None, Meta(description="of jobs of this user")] = None
     limit: Annotated[int, Meta(ge=1, le=MAX_DISPUTES, description="rows at most")] = 100
@@ -69,7 +69,7 @@ def _page(asked: PageRequest, document: DisputesDocument) -> str:
 
 
 def _said(asked: PageRequest, body: bytes) -> str:
-    """Keep what the owner says of the judgement, and show the job again."""
+    """Store what the owner says of the judgement, and show the job again."""
     from gpuwaste.ledger.dispute_service import Disputes
 
     asked.reading.get(Disputes).say(asked.scope, asked.name, body)

@@ -1,7 +1,7 @@
-"""FewRuns: the answers of JudgedRuns (ledger/judged_runs.py) from runs that were read, where these are few.
+"""FewRuns: the answers of JudgedRuns (ledger/judged_runs.py) for few runs, computed from rows already read.
 
-To plan a query over the wide rows of runs takes the store longer than to run it, and a report has a dozen of them. Some
-thousand runs are read by one query in less time than that, and added up here by the same definitions.
+Planning a query over the wide rows of runs takes the store longer than running it, and a report has a dozen such
+queries. One query reads a few thousand runs in less time; they are added up here by the same definitions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +14,15 @@ from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.rows import JobLine, job_lines
 from gpuwaste.ledger.tally import ENERGY
 
-FEW_RUNS: Final = 2000  # of more the store has sums sooner
+FEW_RUNS: Final = 2000  # above this the store's own sums are faster
 _TIMES: Final = ("alloc_ms", "idle_ms", "low_ms", "moderate_ms", "high_ms", "wasted_ms")
 
 
 class FewRuns:
-    """Runs as a whole, and what of them lies in a window."""
+    """Complete runs, and the parts of them inside a window."""
 
     def __init__(self, runs: Sequence[JudgedRun], parts: Sequence[JudgedRun], window: Mapping[str, Any]) -> None:
-        """Take runs, and the parts of those that an edge of the window cuts (query judged_window)."""
+        """Store runs, and the parts of those that an edge of the window cuts (query judged_window)."""
         now, from_s, to_s, cut = window["now"], window["from_s"], window["to_s"], window["cut"]
         whole = (
             run
@@ -50,7 +50,7 @@ class FewRuns:
     def lines(
         self, limit: int | None, _runs: int, wanted: LineFilter = EVERY_LINE, offset: int = 0
     ) -> tuple[list[JobLine], int]:
-        """Return the wanted lines after the first `offset`, and how many there are (judged_lines)."""
+        """Return the matching lines after the first `offset`, and how many there are (judged_lines)."""
         found = [line for line in job_lines(self._runs) if any(map(wanted.fits, line.tasks))]
         return found[offset:][:limit], len(found)
 
@@ -77,11 +77,11 @@ class FewRuns:
         return worst and {name: worst[name] for name in ("name", "jobs", "alloc_ms", "wasted_ms")}
 
     def cut(self) -> int:
-        """Return how many of the runs lie partly outside of the window."""
+        """Return how many of the runs are partly outside the window."""
         return self._cut
 
     def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Return the findings of the largest waste, and the counts of all by kind (judged_findings, judged_causes)."""
+        """Return the findings with the largest waste, and counts of all by kind (judged_findings, judged_causes)."""
         together = groups_of(self._runs)
         causes = [(cause, run) for run in self._runs for cause in run.causes]
         kinds: dict[str, list[float]] = {}
@@ -97,7 +97,7 @@ class FewRuns:
 
 
 def groups_of(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:
-    """Return the findings of several runs together."""
+    """Return the findings that concern several runs together."""
     small = sorted((run for run in runs if run.small is not None), key=lambda run: (run.key.start, run.key.job_id))
     found = [finding.to_json() for finding in groups(run.small for run in small if run.small is not None)]
     return named(found, {(run.key.cluster, run.key.job_id): run.printed_id for run in small})
@@ -106,10 +106,10 @@ def groups_of(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:
 def finding_counts(
     kinds: Iterable[tuple[float, str, int, float]], together: Sequence[dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the counts of findings by kind, that with the largest finding first.
+    """Return the counts of findings by kind; the kind with the largest finding is first.
 
-    `kinds` has of each the largest waste, the kind, how many there are, and the waste of all; `together` are findings
-    of several runs.
+    Each of `kinds` is the largest waste, the kind, the number of findings, and their total waste; `together` are
+    findings of several runs.
     """
     rows = [(largest_s, kind, runs, runs, wasted_s) for largest_s, kind, runs, wasted_s in kinds]
     if together:

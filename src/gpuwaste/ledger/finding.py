@@ -16,15 +16,15 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.submit.gpu_items import GPU_OPTIONS, GpuRequest, gpu_item, tasks_of, typed_count
 
 DIRECTIVE: Final = "#SBATCH "
-"""How a line for the batch script begins; any other line is a command for a terminal."""
+"""The beginning of a line for the batch script; any other line is a command for a terminal."""
 _NODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
-_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")  # that a shell reads as it stands: users copy the line
+_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")  # needs no shell quoting: users copy the line
 _CPUS: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
-MAX_LINE: Final = 4096  # characters of a submit line that are read: options come first, and shlex takes its time
+MAX_LINE: Final = 4096  # characters of a submit line that are read: options are first, and shlex is slow
 _LONG: Final = {"-n": "--ntasks", "-c": "--cpus-per-task"}
 _LETTERS: Final = frozenset({"-G", *_LONG})
 _READ: Final = frozenset({*GPU_OPTIONS, *_LONG.values()})
-# Options of sbatch, salloc and srun without a value: the word after them starts the script.
+# Options of sbatch, salloc and srun without a value: the next argument starts the script.
 _FLAGS: Final = frozenset(
     {
         "--contiguous",
@@ -58,10 +58,10 @@ _FLAGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One change of a job: what to do, as an instruction ("ask for one GPU"), and lines to copy that belong together.
+    """One change of a job: an instruction ("ask for one GPU"), and lines to copy that belong together.
 
-    A line works as it stands, in the script of any job (`#SBATCH ...`) or at a terminal: nothing in it is to be filled
-    in. What depends on the program is in the text.
+    A line works unchanged, in the script of any job (`#SBATCH ...`) or at a terminal: it has no placeholders. What
+    depends on the program is in the text.
     """
 
     text: str
@@ -90,7 +90,7 @@ class Finding:
     provisional: bool = False  # the job still runs: the verdict may change
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding as a JSON object; `fix` has the lines of the first of `fixes`, for older readers."""
+        """Return the finding as a JSON object; `fix` has the lines of the first of `fixes`, for older clients."""
         return {
             "kind": self.kind,
             "title": self.title,
@@ -104,36 +104,36 @@ class Finding:
 
 
 def judgeable(jobs: Iterable[JobLedger], settings: LedgerSettings, min_ran_s: float) -> Iterator[JobLedger]:
-    """Yield the runs that held GPUs, ran long enough, and of which enough is known; nothing is drawn from unknown."""
+    """Yield the runs that held GPUs, ran long enough and have enough known time; unknown time gives no finding."""
     for ledger in jobs:
         if ledger.devices and ledger.ran_ms >= min_ran_s * 1000 and ledger.due_coverage >= settings.min_coverage:
             yield ledger
 
 
 def memory_resident(device: DeviceLedger, settings: LedgerSettings) -> bool:
-    """Tell whether a process keeps so much of the GPU's memory that the job needs the GPU for it."""
+    """Return whether a process holds so much of the GPU's memory that the job needs the GPU for it."""
     ratio = device.use.memory_ratio
     return device.use.proc_seen and ratio is not None and ratio >= settings.memory_resident_ratio
 
 
 def never_touched(device: DeviceLedger, settings: LedgerSettings) -> bool:
-    """Tell whether no process ever opened the GPU, and enough is known of it to say so."""
+    """Return whether no process ever opened the GPU, with enough known time to be sure."""
     return device.untouched and device.due_coverage >= settings.min_coverage
 
 
 def only_opened(device: DeviceLedger, settings: LedgerSettings) -> bool:
-    """Tell whether a process opened the GPU, computed nothing there, and does not need it for its memory."""
+    """Return whether a process opened the GPU, computed nothing on it, and does not need it for its memory."""
     idle = device.use.proc_seen and not device.use.pct_ms and device.wasted_ms >= settings.finding_min_s * 1000
     return idle and not memory_resident(device, settings)
 
 
 def needed(ledger: JobLedger, settings: LedgerSettings) -> list[DeviceLedger]:
-    """Return the GPUs that the job needs as far as is known: every finding of a run proposes to ask for these."""
+    """Return the GPUs that the job is known to need: every finding of a run proposes to request these."""
     return [d for d in ledger.devices if not never_touched(d, settings) and not only_opened(d, settings)]
 
 
 def ask_for(ledger: JobLedger, devices: Sequence[DeviceLedger]) -> Fix:
-    """Return the request for these GPUs only (for no device: for none), by the option that the job used."""
+    """Return the request for these GPUs only (no device: no GPU), with the option that the job used."""
     asked = gpu_request(ledger.job)
     where = f" (change {asked.option} on the command line: it overrides the script)" if asked.on_command_line else ""
     if not devices:
@@ -147,7 +147,7 @@ def ask_for(ledger: JobLedger, devices: Sequence[DeviceLedger]) -> Fix:
 
 
 def use_all(ledger: JobLedger) -> Fix:
-    """Return that a process is started for each GPU: how depends on the program."""
+    """Return the advice to start a process for each GPU; how depends on the program."""
     gpus = ledger.job.gpus or len(ledger.devices)
     nodes = max(1, ledger.job.n_nodes or 1)
     several = f"--nnodes={nodes} " if nodes > 1 else ""
@@ -157,7 +157,7 @@ def use_all(ledger: JobLedger) -> Fix:
 
 
 def processes(ledger: JobLedger, node: str) -> tuple[str, ...]:
-    """Return the command that lists the processes of a running job on one of its nodes; none for a strange name."""
+    """Return the command that lists a running job's processes on one of its nodes; nothing for an unusual node name."""
     if not _NODE.fullmatch(node):
         return ()
     return (f"srun --jobid={ledger.job.job_id} --overlap -N1 -n1 -w {node} ps -u $USER -o pid,etime,time,args",)
@@ -169,7 +169,7 @@ def plural(count: int, noun: str = "GPU") -> str:
 
 
 def gpu_request(job: JobRecord) -> GpuRequest:
-    """Return how the job asked: from its submit line, else as --gres with the type that it was given."""
+    """Return how the job requested GPUs: from its submit line, else as --gres with the type that it was given."""
     options = _options(job.submit_line[:MAX_LINE])
     given = dict(options)
     for option, value in options:
@@ -181,13 +181,13 @@ def gpu_request(job: JobRecord) -> GpuRequest:
 
 
 def cpus_per_task(job: JobRecord) -> int | None:
-    """Return the CPUs that the submit line asks for each task; None: it does not say."""
+    """Return the CPUs per task that the submit line requests; None: it has no such option."""
     value = dict(_options(job.submit_line[:MAX_LINE])).get("--cpus-per-task", "")
     return int(value) if _CPUS.fullmatch(value) else None
 
 
 def _types(option: str, value: str) -> Iterator[str]:
-    """Yield the type of each item of the option's list that asks for GPUs, "" for any."""
+    """Yield the type of each item of the option's list that requests GPUs, "" for any."""
     for part in value.split(","):
         with suppress(ParseError):
             found = gpu_item(part) if option == "--gres" else typed_count(part)
@@ -197,7 +197,7 @@ def _types(option: str, value: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)  # the same line is submitted over and over
 def _options(submit_line: str) -> list[tuple[str, str]]:
-    """Return the options of GPUs, tasks and CPUs before the script; a line that no shell could read has none."""
+    """Return the options for GPUs, tasks and CPUs before the script; none for a line that no shell can parse."""
     try:
         words = deque(shlex.split(submit_line)[1:])
     except ValueError:

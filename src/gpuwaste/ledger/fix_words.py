@@ -1,4 +1,4 @@
-"""A finding in words, and what it proposes, one step a change: the same in reports, mails and on pages."""
+"""A finding and its proposed changes as text, one step per change: the same in reports, mails and on pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ _NAMED: Final = 3  # jobs that a note names
 
 @dataclass(frozen=True, slots=True)
 class FixStep:
-    """A sentence of a proposal, and the lines to copy for it."""
+    """One sentence of a proposal, and the lines to copy for it."""
 
     text: str
     lines: Sequence[str]
 
 
 def fix_steps(fixes: Sequence[FixRow]) -> list[FixStep]:
-    """Return the one change that is proposed, or "Either ... or ..." where there are several."""
+    """Return the proposed change, or "Either ... or ..." where there are several."""
     steps = []
     for place, fix in enumerate(fixes):
         text = fix.text[:1].upper() + fix.text[1:]
@@ -32,7 +32,7 @@ def fix_steps(fixes: Sequence[FixRow]) -> list[FixStep]:
 
 
 def finding_lines(finding: FindingRow) -> list[str]:
-    """Return a finding as a note that ends in what to change."""
+    """Return a finding as a note that ends with the proposed change."""
     runs = [run.printed_id for run in finding.runs]
     more = len(runs) - _NAMED
     named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,9 +1,9 @@
-"""Accounting's GPU count bounds what is stored of a run on each node: hours of a GPU beyond it are rejected.
+"""Accounting's GPU count limits the GPUs stored of a run on each node: hours of further GPUs are rejected.
 
-Nodes are counted apart, since accounting has one count for all of them: a node that lies takes no other node's place.
-Where accounting does not know the run yet, or does not count GPUs, its hours are taken; the ledger bounds what counts
-of them (waste/queries/ledger_gpus.sql). The GPUs that came first stay, and a GPU that the driver does not list takes
-no real one's place.
+Each node is counted separately, since accounting has one count for all nodes: a node that sends false GPUs uses up no
+other node's share. Where accounting does not know the run yet, or does not count GPUs, its hours are accepted; the
+ledger limits what counts of them (ledger/queries/ledger_gpus.sql). The GPUs that arrived first stay, and a GPU that the
+driver does not list never displaces a real one.
 """
 
 import threading
@@ -17,19 +17,19 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
-_MAX_RUNS: Final = 20_000  # that are remembered; a run that is not is read from the store again
+_MAX_RUNS: Final = 20_000  # kept in memory; others are read from the store again
 
 
 @dataclass(slots=True)
 class _Claims:
-    """The GPUs, by UUID on each node, that are taken for one run."""
+    """The GPUs, by UUID on each node, that are accepted for one run."""
 
     gpus: int
     real: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     missing: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def take(self, node: str, uuid: str) -> bool:
-        """Tell whether hours of this GPU are taken; from then on they are."""
+        """Return whether hours of this GPU are accepted; if so, later ones are too."""
         real, missing = self.real[node], self.missing[node]
         if uuid in real or uuid in missing:
             return True
@@ -41,7 +41,7 @@ class _Claims:
 
 
 class GpuClaims:
-    """Which GPUs each run may have hours of. Used by the threads that take batches."""
+    """Which GPUs each run may have hours of. Used by the threads that receive batches."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class GpuClaims:
         self._runs: OrderedDict[RunKey, _Claims] = OrderedDict()
 
     def refused(self, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
-        """Return why some of the rows, by line, are rejected. Raises StoreError."""
+        """Return the rejected rows: the reason by line. Raises StoreError."""
         own = {line: row for line, row in rows.items() if row.share >= 1.0}
         with self._lock:
             self._learn({row.run_key for row in own.values()} - self._runs.keys())
@@ -71,7 +71,7 @@ class GpuClaims:
         return f"accounting gave job {run.job_id} {gpus} GPUs, and {row.gpu_uuid} on {row.node} is beyond them"
 
     def _learn(self, runs: set[RunKey]) -> None:
-        """Remember those of the runs whose GPUs accounting counts, with the GPUs that are stored for them."""
+        """Remember the runs whose GPUs accounting counts, with the GPUs that are stored for them."""
         if not runs:
             return
         claims = {run: _Claims(gpus) for run, gpus in self._counts(sorted(runs)).items()}
@@ -86,7 +86,7 @@ class GpuClaims:
             self._runs.popitem(last=False)
 
     def _counts(self, runs: Sequence[RunKey]) -> dict[RunKey, int]:
-        """Return accounting's count of each of the runs of which it has one."""
+        """Return accounting's GPU count of each of the runs for which it has one."""
         bounds = {"lo": min(run.start for run in runs), "hi": max(run.start for run in runs)}
         with self._store.reader() as db:
             rows = db.rows("claims_counts", {**bounds, "rows": _keys(runs)})

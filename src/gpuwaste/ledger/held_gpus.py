@@ -37,7 +37,7 @@ class HeldGpu:
 
     @property
     def idle_from_ms(self) -> int | None:
-        """When it was last active; when it was first seen where it never was."""
+        """When it was last active, or first seen if it never was."""
         return self.first_ms if self.last_active_ms is None else self.last_active_ms
 
     @property
@@ -65,7 +65,7 @@ _GPU: Final = tuple(f.name for f in fields(HeldGpu) if f.name != "level")
 
 
 def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> list[HeldRun]:
-    """Return the runs of a cluster (None: of all) that hold GPUs, in order of start, with those that are overdue."""
+    """Return the runs of a cluster (None: of all) that hold GPUs, in order of start, including overdue ones."""
     if not judge_held(db, cluster, settings, now):
         return []
     from_hour = int(now - settings.pending_s) // HOUR_S * HOUR_S
@@ -87,9 +87,9 @@ def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: 
 
 
 def _level(gpu: HeldGpu, run: HeldRun, settings: LedgerSettings, now: int) -> NowLevel:
-    """Return what a GPU does, as of the agent's last report; unknown where that is older than reports may be.
+    """Return the level of a GPU at the agent's last report; unknown where that report is too old.
 
-    A GPU with activity in the hour is idle after a minute at 0 %; one without any is idle from its first second on.
+    A GPU with activity in the hour is idle after a minute at 0 %; one without any is idle from its first second.
     """
     if run.job.state == "SUSPENDED":
         return "suspended"
@@ -105,7 +105,7 @@ def _level(gpu: HeldGpu, run: HeldRun, settings: LedgerSettings, now: int) -> No
 
 
 def _place(run: HeldRun) -> None:
-    """Name the node of each GPU that no agent reported: one of accounting's nodes that lacks its part of the GPUs."""
+    """Set the node of each GPU that no agent reported: a node of accounting with fewer GPUs than its share."""
     nameless = [gpu for gpu in run.held if not gpu.node]
     nodes = _nodes(run.job.nodes) if nameless else []
     if not nodes:

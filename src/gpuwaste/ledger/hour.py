@@ -1,8 +1,8 @@
 """AllocationHour: what one allocation of one GPU did in one hour, and its line of JSON from agent to hub.
 
 The wire form (CONTRACTS.md, "AllocationHour") has seconds with three decimals; in memory all durations are whole
-milliseconds, so that the ledger adds up exactly. Each field is declared here alone: its bounds and its meaning, the
-columns of the store, the wire's page and the hub's OpenAPI follow from it.
+milliseconds, so that the ledger adds up exactly. Each field is declared only here, with its bounds and its meaning; the
+columns of the store, the wire's page and the hub's OpenAPI are generated from it.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from gpuwaste.slurm.run_key import RunKey
 
 SCHEMA: Final = 1
 HOUR_MS: Final = HOUR_S * 1000
-FULL_PCT: Final = 95  # a GPU is taken for fully busy from here on
+FULL_PCT: Final = 95  # from here on a GPU counts as fully busy
 _SLACK_MS: Final = 1000  # rounding of t0 and t1 to milliseconds, twice, and a clock slewed by NTP
-MISSING_PREFIX: Final = "missing:"  # of the uuid of a GPU that Slurm has and NVML lacks
-MAX_SEQ: Final = 10**9  # an agent counts from 1, a few times an hour; a far greater one could never be corrected
+MISSING_PREFIX: Final = "missing:"  # of the uuid of a GPU that Slurm has and NVML does not list
+MAX_SEQ: Final = 10**9  # an agent counts from 1, a few times an hour; a far greater value could never be corrected
 _FAR_S: Final = 2**40
 _HOUR: Final = HOUR_S + 1
 _Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:\-/]{1,128}\Z")]
@@ -196,7 +196,7 @@ def hour_from_line(line: bytes) -> AllocationHour:
 
 
 def _checked(hour: AllocationHour) -> AllocationHour:
-    """Refuse a row whose parts cannot fit into its hour."""
+    """Reject a row whose parts do not fit into its hour."""
     start_ms = hour.hour_utc * 1000
     if hour.hour_utc % HOUR_S or not start_ms <= hour.t0_ms <= hour.t1_ms <= start_ms + HOUR_MS:
         raise ParseError(f"hours row of {hour.run_key}: t0 or t1 is outside the hour {hour.hour_utc}")
@@ -219,7 +219,7 @@ def _checked(hour: AllocationHour) -> AllocationHour:
 
 @dataclass(frozen=True, slots=True)
 class HourLine:
-    """One hour of a batch: its identity, its version and its line of JSON (no newline)."""
+    """One hour of a batch: its key, its version and its line of JSON (no newline)."""
 
     key: RowKey
     seq: int
@@ -227,7 +227,7 @@ class HourLine:
     line: bytes
 
     def __str__(self) -> str:
-        """Name the row in a log."""
+        """Return the row's name for a log."""
         return f"{self.key} seq {self.seq}"
 
 
@@ -235,7 +235,7 @@ HourBatch = Batch[HourLine]
 
 
 def encode_hour(hour: AllocationHour) -> HourLine:
-    """Return the row as it travels. Raises ParseError where it holds what the wire form cannot (NaN)."""
+    """Return the row in wire form. Raises ParseError for a value that the wire form cannot hold (NaN)."""
     try:
         return HourLine(hour.key, hour.seq, hour.final, json_line(hour.to_wire()))
     except ValueError as error:
@@ -243,5 +243,5 @@ def encode_hour(hour: AllocationHour) -> HourLine:
 
 
 def parse_hours(body: bytes) -> Iterator[tuple[int, AllocationHour | ParseError]]:
-    """Yield each row of a body with its line number, or what is wrong with it."""
+    """Yield the line number of each row of a body, and the row or its error."""
     return parse_rows(body, hour_from_line)

@@ -1,4 +1,4 @@
-"""Hours in the hub's store: the newest version of each row, and what is judged again because of it."""
+"""Hours in the hub's store: the newest version of each row, and which runs must be judged again."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_u
 _OTHER_COLUMNS: Final = "".join(
     f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")
 )
-_ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
+_ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no later day was added up
 _CAME_AGAIN: Final = log_event.info("old-hours-ignored: {rows} hours of days that are summed up came again, ignored")
 
 
 def upsert_hours(store: HubStore, hours: Sequence[AllocationHour]) -> int:
-    """Take rows: the highest seq of a key wins, whatever the order in which they come. Returns how many changed.
+    """Store rows: the highest seq of a key wins, in whatever order they arrive. Returns how many changed.
 
-    A run some of whose hours became final gets a `ledger` event. An hour that was added up by day stays as it is.
+    A run gets a `ledger` event when hours of it became final. An hour that was added up by day stays unchanged.
     """
     if not hours:
         return 0
@@ -35,14 +35,14 @@ def upsert_hours(store: HubStore, hours: Sequence[AllocationHour]) -> int:
 
 
 def put_hours(store: HubStore, db: Database, hours: Sequence[AllocationHour]) -> int:
-    """Take rows as `upsert_hours` does, in a transaction of the store's `writing`."""
+    """Store rows as `upsert_hours` does, in a transaction of the store's `writing`."""
     return _put(store, db, hours, _rows(hours)) if hours else 0
 
 
 def note_rolled(store: HubStore, until: int) -> None:
-    """Note that days before a UTC second may be added up from now on: hours from before are looked for among them.
+    """Note that days before a UTC second may be added up from now on: earlier hours are then searched in the days.
 
-    It is no part of the exchange: a mark that is ahead of the days costs a look-up, nothing else.
+    Not part of the exchange: a mark that is ahead of the days only costs a look-up.
     """
     if until > (store.mark(_ROLLED_MARK) or 0):
         store.set_mark(_ROLLED_MARK, until)
@@ -61,7 +61,7 @@ def _put(store: HubStore, db: Database, hours: Sequence[AllocationHour], rows: s
     runs = {row[:3] for row in changed}
     store.note_changes(runs)
     judge_again(store, db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
-    if shared := runs & {h.key[:3] for h in hours if h.share < 1}:  # what holds no GPU was passed over
+    if shared := runs & {h.key[:3] for h in hours if h.share < 1}:  # a run without GPUs was skipped
         judge_again(store, db, "ends_of", {"lo": bounds["lo"], "runs": _keys(shared)})
     add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}), store.now())
     return len(changed)
@@ -72,7 +72,7 @@ def _keys(runs: Iterable[Run]) -> str:
 
 
 def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:
-    """Return the winner of each key; it is final if any of the key's rows is."""
+    """Return the row with the highest seq of each key; it is final if any of the key's rows is."""
     best: dict[tuple[str, int, int, str, str, int], AllocationHour] = {}
     for hour in hours:
         key = hour.key

@@ -1,4 +1,4 @@
-"""JudgedRun: what the ledger says of one run, as a row, and RunSums, its sums over users, accounts and clusters."""
+"""JudgedRun: the ledger of one run as a row, and RunSums: sums over users, accounts and clusters."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ Group = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """One run; `own` is of its own GPUs, `shared` of those it shared, `causes` are its findings as JSON objects."""
+    """One run; `own` are its own GPUs, `shared` those it shared, `causes` are its findings as JSON objects."""
 
     key: RunKey
     end: int | None  # None: the run is open
@@ -35,7 +35,7 @@ class JudgedRun:
     gpus: int
     gpu_type: str
     whole_node: bool
-    beyond: int  # GPUs that agents named and accounting did not give
+    beyond: int  # GPUs that agents reported beyond accounting's count
     conflict: bool
     own: Tally
     shared: Tally | None
@@ -43,7 +43,7 @@ class JudgedRun:
     level_ms: Sequence[int]
     under_devices: int
     under_ms: int
-    asked_devices: int  # to which the rule of under-use applies
+    asked_devices: int  # devices to which the rule of under-use applies
     cpu_used_s: float | None
     cpu_held_s: float | None
     memory_ratio: float | None
@@ -67,7 +67,7 @@ class JudgedRun:
 
     @property
     def running(self) -> bool:
-        """Whether the run has not ended: what is said of it is provisional."""
+        """Whether the run has not ended: its judgement is provisional."""
         return self.end is None
 
 
@@ -88,13 +88,13 @@ def findings_json(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:
 
 
 def finding_order(finding: Mapping[str, Any]) -> tuple[float, str, list[tuple[str, int, int]]]:
-    """Return what findings are sorted by: the largest waste first."""
+    """Return the sort key of findings: the largest waste first."""
     runs = [(run["cluster"], run["jobid"], run["start"]) for run in finding["runs"]]
     return -finding["wasted_gpu_s"], finding["kind"], runs
 
 
 def named(findings: Iterable[dict[str, Any]], printed: Mapping[tuple[str, int], str]) -> list[dict[str, Any]]:
-    """Return findings with the ids that Slurm prints beside the raw ones."""
+    """Return findings with the ids that Slurm prints in addition to the raw ones."""
     return [
         finding
         | {
@@ -174,12 +174,12 @@ class RunSums:
 
 
 def group_of(row: Mapping[str, Any]) -> Group:
-    """Return the group that a row is of."""
+    """Return the group of a row."""
     return row["user"], row["account"], row["partition"], row["cluster"]
 
 
 def add_reasons(sums: Mapping[Group, RunSums], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add unknown and exempt time by reason, as query judged_reasons has it."""
+    """Add unknown and exempt time by reason, as query judged_reasons returns it."""
     for row in rows:
         tally = getattr(sums[group_of(row)], row["of"])
         getattr(tally, row["what"])[row["reason"]] = row["ms"]

@@ -1,7 +1,7 @@
-"""JudgedRuns: the runs of a selection and their sums, by SQL over what was judged once and the few that are open.
+"""JudgedRuns: the runs of a selection and their sums, by SQL over the stored judged runs and the few open ones.
 
 Sums of GPU-time are cut at the edges of the window, so that those of two windows add up; counts of runs, devices and
-findings, and the lines of the job table, are of runs as a whole.
+findings, and the lines of the job table, are of complete runs.
 """
 
 import json
@@ -27,7 +27,7 @@ TAKEN_RUNS: Final = 20_000  # about 15 MB
 
 
 class JudgedRuns:
-    """Asks for the runs of one selection, within the transaction that `judged_runs` or `runs_judged_last` holds."""
+    """Queries for the runs of one selection, in the transaction that `judged_runs` or `runs_judged_last` holds."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class JudgedRuns:
         whole: tuple[int, int] | None = None,
         few: FewRuns | None = None,
     ) -> None:
-        """Take which runs: the sums of those that ended on the days of `whole`, UTC seconds, are stored.
+        """Set which runs: for those that ended on the days of `whole` (UTC seconds) the stored sums are used.
 
-        `few` are all of them, where they were read.
+        `few` has all runs of the selection, if they were read.
         """
         self._db = db
         self._whole = whole
@@ -75,7 +75,7 @@ class JudgedRuns:
         return found
 
     def cut(self) -> int:
-        """Return how many of the runs lie partly outside of the window."""
+        """Return how many of the runs are partly outside the window."""
         if self._few is not None:
             return self._few.cut()
         return int(self._db.rows("judged_cut")[0]["runs"])
@@ -83,11 +83,11 @@ class JudgedRuns:
     def lines(
         self, limit: int | None, runs: int, wanted: LineFilter = EVERY_LINE, offset: int = 0
     ) -> tuple[list[JobLine], int]:
-        """Return the wanted lines of the largest waste after the first `offset`, and how many there are.
+        """Return the matching lines, the largest waste first, after the first `offset`, and how many there are.
 
-        `runs` is how many runs the lines of the selection are of.
+        `runs` is the number of runs behind the lines of the selection.
         """
-        if self._few is not None and wanted.name is None:  # small letters of a name are the store's own
+        if self._few is not None and wanted.name is None:  # only the store folds the case of names
             return self._few.lines(limit, runs, wanted, offset)
         fits = self._runs | asdict(wanted)
         limits = {"limit": _ALL if limit is None else limit, "offset": offset}
@@ -112,7 +112,7 @@ class JudgedRuns:
         return next(iter(self._db.rows("judged_names", self._window)), None)
 
     def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Return the findings of the largest waste, and the counts of all by kind."""
+        """Return the findings with the largest waste, and the counts of all by kind."""
         if self._few is not None:
             return self._few.findings(limit)
         found = groups_of(JudgedRun.from_row(row) for row in self._db.rows("judged_small", self._runs))
@@ -125,22 +125,22 @@ class JudgedRuns:
         return sorted(found, key=finding_order)[:limit], counts
 
     def wasted(self) -> list[dict[str, Any]]:
-        """Return what each user and account held, what of it was wasted, and what is unknown (judged_wasted)."""
+        """Return the GPU-time that each user and account held, wasted, and that is unknown (judged_wasted)."""
         return self._db.rows("judged_wasted", self._window)
 
     def account_causes(self) -> dict[str, dict[str, float]]:
-        """Return the GPU-seconds that each cause wastes in the window, by account: each is of one cause."""
+        """Return the GPU-seconds wasted in the window by account and cause; each second has one cause."""
         found: dict[str, dict[str, float]] = {}
         for row in self._db.rows("judged_account_causes", {**self._window, "order": list(CAUSE_ORDER)}):
             found.setdefault(row["account"], {})[row["kind"]] = row["wasted_s"]
         return found
 
     def blocks(self, block_s: int) -> list[dict[str, Any]]:
-        """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
+        """Return the GPU-milliseconds that complete runs held and wasted, by block of seconds in which they ended."""
         return self._db.rows("judged_blocks", {**self._runs, "block": block_s})
 
     def energy(self, step_s: int) -> list[dict[str, Any]]:
-        """Return what is known of the energy of own GPUs and of CPUs, by user, account and step of ends, joules."""
+        """Return the measured energy of own GPUs and of CPUs, joules, by user, account and step in which runs ended."""
         return self._db.rows("judged_energy", {**self._window, "step": step_s})
 
     def by_user(self) -> Iterator[list[JudgedRun]]:
@@ -167,12 +167,11 @@ def judged_runs(
     few_runs: int = FEW_RUNS,
     kept: OpenRunSnapshot | None = None,
 ) -> Iterator[JudgedRuns]:
-    """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
+    """Select runs as of one instant: those already judged by these settings, and the others, which are judged now.
 
-    With `cut` sums of time are of what lies between the edges of the selection's window. The runs of a user or account
-    are read once for all sums, unless there are more than `taken_runs`, and added up here where there are no more than
-    `few_runs`. With `kept` the others are taken from there, and the instant is that of `kept`. Raises OutdatedError
-    where the store has left it behind.
+    With `cut` sums of time cover only the selection's window. The runs of a user or account are read once for all sums,
+    unless there are more than `taken_runs`, and added up in Python up to `few_runs`. With `kept` the others are taken
+    from that snapshot, and the instant is its own. Raises OutdatedError where the snapshot no longer fits the store.
     """
     with db.transaction():
         which, until = _which(db, selection, settings, now, kept)
@@ -196,10 +195,10 @@ def judged_runs(
 def runs_of_users(
     db: Database, users: Collection[str], window: tuple[int, int], settings: LedgerSettings, kept: OpenRunSnapshot
 ) -> dict[str, FewRuns]:
-    """Read the runs of each of some users in a window at once, as `judged_runs` does of one of them with `kept`.
+    """Read the runs of several users in a window at once, as `judged_runs` does for one of them with `kept`.
 
-    A user with many runs is left out, and all are with many runs together. Raises OutdatedError where the store has
-    left `kept` behind, or it has no parts for the window.
+    A user with many runs is left out; with too many runs together all users are. Raises OutdatedError where `kept` no
+    longer fits the store, or has no parts for the window.
     """
     with db.transaction():
         which, _ = _which(db, Selection(*window), settings, kept.now, kept)
@@ -218,9 +217,9 @@ def runs_of_users(
 def _which(
     db: Database, selection: Selection, settings: LedgerSettings, now: int, kept: OpenRunSnapshot | None
 ) -> tuple[dict[str, Any], int]:
-    """Make empty tables of what a document judges itself; return the parameters of what is selected.
+    """Create empty tables for what a document judges itself; return the selection's parameters and `judged_until`.
 
-    With them comes by which end all is judged. Raises OutdatedError.
+    All runs that ended by `judged_until`, UTC seconds, are judged. Raises OutdatedError.
     """
     standing = db.rows("rules_standing", {"thresholds": settings.to_text()})
     rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
@@ -234,20 +233,20 @@ def _which(
 
 
 def _create(db: Database) -> None:
-    """Make empty tables of what a document judges itself."""
+    """Create empty tables for what a document judges itself."""
     for table in (RUNS, PARTS):
         db.execute(query_text("judged_now_create").replace(RUNS, table))
 
 
 def _edges(selection: Selection, kept: OpenRunSnapshot | None) -> Selection:
-    """Return the runs that the edges of a window cut: not those that ended after the instant of `kept`."""
+    """Return the selection of runs that the edges of a window cut, without those that ended after `kept` was taken."""
     if kept is not None and selection.end == kept.now:
         selection = replace(selection, end=kept.now + DAY_S)
     return replace(selection, edges=True)
 
 
 def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
-    """Read the stored runs of a selection into table judged_now; returns False, with none read, for too many."""
+    """Read the stored runs of a selection into table judged_now; for too many read none and return False."""
     (found,) = db.run("judged_now_take", which | _whole(None) | {"most": most + 1}).fetchall()
     if int(found[0]) <= most:
         return True
@@ -256,7 +255,7 @@ def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
 
 
 def _are_few(db: Database, most: int) -> bool:
-    """Tell whether tables judged_now and judged_parts have no more rows than that."""
+    """Return whether tables judged_now and judged_parts have at most `most` rows."""
     return int(db.rows("judged_now_count")[0]["rows"]) <= most
 
 
@@ -269,7 +268,7 @@ def _read(db: Database) -> tuple[list[JudgedRun], list[JudgedRun]]:
 
 
 def _summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the last days without a gap, from and to UTC seconds, whose sums stand for their runs in a window.
+    """Return the last days without a gap, from and to UTC seconds, whose stored sums replace their runs in a window.
 
     Days that end after `until`, where that is not None, are left out.
     """
@@ -287,7 +286,7 @@ def _summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | No
 
 @contextmanager
 def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
-    """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
+    """Select only the runs that were judged last on this connection; without `some`, no runs."""
     with db.transaction():
         _create(db)
         if some:

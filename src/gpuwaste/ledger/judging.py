@@ -1,4 +1,4 @@
-"""Judging: judges each settled run once, and all of them anew after a change of thresholds, while ingest goes on."""
+"""Judging: judges each settled run once, and all again after a change of thresholds, while ingest continues."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from gpuwaste.net.health_types import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 60.0
-STEP_RUNS: Final = 8000  # judged at a time: what is read for them takes memory, and each step has a cost of its own
+STEP_RUNS: Final = 8000  # judged at a time: their data takes memory, and each step has a fixed cost
 _TELL_S: Final = 60.0
 _NOT_JUDGED: Final = log_event.warning(
     "runs-not-judged: cannot judge settled runs, reports judge them on demand: {error}",
@@ -32,7 +32,7 @@ _IN_USE: Final = log_event.info("thresholds-in-use: all runs judged by the new t
 
 @dataclass(frozen=True, slots=True)
 class JudgingProgress:
-    """Until when all runs are judged, UTC seconds; the share of runs judged by new thresholds, None without any."""
+    """Until when all runs are judged, UTC seconds; the share judged by new thresholds, None if there are none."""
 
     judged_until: int | None = None
     anew: float | None = None
@@ -45,7 +45,7 @@ _THRESHOLDS: Final = (
 
 
 class Judging(Part):
-    """`worker` runs it; any thread may ask for the standing settings, and set others."""
+    """`worker` runs it; any thread may read the current settings, and set others."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Judging(Part):
         changed: Callable[[LedgerSettings], None],
         step_runs: int = STEP_RUNS,
     ) -> None:
-        """Take what judges: `changed` gets the settings that stand, as soon as all was judged by them."""
+        """Set up; `changed` is called with new settings as soon as all runs are judged by them."""
         self._store = store
         self._clock = clock
         self._changed = changed
@@ -80,17 +80,17 @@ class Judging(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """Other thresholds: all runs are judged anew."""
+        """Other thresholds: all runs are judged again."""
         return {_THRESHOLDS: lambda c: self.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s))}
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Judge by other thresholds; the old answers stand until all was judged. For any thread."""
+        """Judge by other thresholds; the old results stay in use until all runs are judged again. Thread-safe."""
         self._wanted = settings
         self._set_standing(replace(self.standing, pending_s=settings.pending_s))
         self.worker.wake()
 
     def follow(self) -> None:
-        """Use the thresholds that stand in the store by now, where another process judges. Raises StoreError."""
+        """Use the thresholds now current in the store, where another process judges. Raises StoreError."""
         with self._store.reader() as db:
             standing = next(iter(JudgingRules.all(db)), None)
         if standing is not None and standing.thresholds != self.standing.to_text():
@@ -101,7 +101,7 @@ class Judging(Part):
         return EVERY_S
 
     def step(self, stop: threading.Event) -> int:
-        """Judge all that is settled; returns the runs judged. Raises nothing that the store can cause."""
+        """Judge all settled runs; returns how many. Raises no error of the store."""
         judged = 0
         try:
             wanted = self._wanted
@@ -121,7 +121,7 @@ class Judging(Part):
         return judged
 
     def _judge(self, rules: JudgingRules, wanted: LedgerSettings, stop: threading.Event) -> int:
-        """Judge by some rules until nothing is left."""
+        """Judge by these rules until no run is left."""
         settings = wanted if rules.same(wanted) else LedgerSettings.from_text(rules.thresholds, wanted.pending_s)
         total = 0
         while not stop.is_set() and wanted is self._wanted:
@@ -140,7 +140,7 @@ class Judging(Part):
         sum_days(self._store, rules, until, stop)
 
     def _note(self, rules: JudgingRules, now: int) -> None:
-        """Keep how far judging is, and log it now and then."""
+        """Record the progress of judging, and log it at intervals."""
         if rules.standing:
             self.progress = replace(self.progress, judged_until=rules.judged_until)
         if self._clock.mono_us() < self._told_us:
@@ -159,11 +159,11 @@ class Judging(Part):
         self._changed(settings)
 
     def health(self) -> LedgerHealth:
-        """Return what /v1/health says of it."""
+        """Return its section of /v1/health."""
         return LedgerHealth(judged_until=self.progress.judged_until, judged_anew_ratio=self.progress.anew)
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families."""
+        """Yield the metric families."""
         return families(self.progress, self._clock.utc_us() / 1e6)
 
 

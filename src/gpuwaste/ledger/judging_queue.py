@@ -1,7 +1,7 @@
-"""What was judged by which rules: the next runs to judge, and the stored sums of past days.
+"""Which runs were judged by which rules: the next runs to judge, and the stored sums of past days.
 
-A day in table summed_days has the sums of exactly the rows of table judged that ended on it: whatever adds or removes
-one of these forgets the day in the same transaction, and it is summed again later.
+A day in table summed_days has the sums of exactly the rows of table judged that ended on it: code that adds or removes
+such a row removes the day in the same transaction, and it is summed again later.
 """
 
 import threading
@@ -18,7 +18,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.store_changes import Changes, Run
 
-WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
+WRITE_RUNS: Final = 1000  # stored at a time: ingest waits meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class JudgingRules:
 
     @classmethod
     def all(cls, db: Database) -> list[Self]:
-        """Return the rules of a store, the standing ones first."""
+        """Return the rules of a store, those in use first."""
         return [cls(**row) for row in db.rows("rules_all")]
 
     def same(self, settings: LedgerSettings) -> bool:
-        """Tell whether these are today's rules with these settings."""
+        """Return whether these rules have the current version and these settings."""
         return self.version == VERSION and self.thresholds == settings.to_text()
 
 
 def prepare(db: Database, settings: LedgerSettings) -> list[JudgingRules]:
-    """Note by which settings runs are to be judged; return the standing rules, and those to take their place if any.
+    """Store the settings by which runs are to be judged; return the rules in use, and their replacement if any.
 
-    Without any rules these settings stand at once.
+    In a store without rules these settings are in use at once.
     """
     rules = JudgingRules.all(db)
     if not any(one.same(settings) for one in rules):
@@ -62,16 +62,15 @@ def prepare(db: Database, settings: LedgerSettings) -> list[JudgingRules]:
 def judge_next(
     store: HubStore, rules: JudgingRules, settings: LedgerSettings, now: int, limit: int
 ) -> tuple[JudgingRules, int]:
-    """Judge up to `limit` settled runs by some rules, in the order of their ends.
+    """Judge up to `limit` settled runs by these rules, in the order of their ends.
 
-    Returns the rules as they are then, and how many runs were judged. A run is settled when its hours are in, or given
-    up: `pending_s` after its end. Nobody waits while runs are judged; what changes meanwhile is judged the next time.
+    Returns the updated rules, and how many runs were judged. A run is settled when its hours have arrived or are given
+    up: `pending_s` after its end. No lock is held while runs are judged; runs that change meanwhile are judged next
+    time.
     """
     with store.reader() as db, store.watching() as changes:
         with db.transaction():
-            rules = next(
-                one for one in JudgingRules.all(db) if one.id == rules.id
-            )  # what came late may have set them back
+            rules = next(one for one in JudgingRules.all(db) if one.id == rules.id)  # late data may have set them back
             settled = now - int(settings.pending_s)
             if settled <= rules.judged_until:
                 return rules, 0
@@ -85,9 +84,9 @@ def judge_next(
 
 
 def _until(db: Database, since: int, settled: int, limit: int) -> int:
-    """Return when the `limit`-th run ended after `since`; `settled` where fewer have ended by then.
+    """Return when the `limit`-th run after `since` ended; `settled` where fewer have ended by then.
 
-    Most often a day has as many: to sort the ends of a year for each step takes as long as to judge.
+    One day is tried first and usually has enough: sorting the ends of a year for each step takes as long as judging.
     """
     for until in (min(since + DAY_S, settled), settled):
         found = db.rows("judged_stretch", {"from_s": since, "to_s": until, "limit": limit})[0]
@@ -99,7 +98,7 @@ def _until(db: Database, since: int, settled: int, limit: int) -> int:
 def _store(
     store: HubStore, db: Database, rules: JudgingRules, changes: Changes, *, runs: Sequence[tuple[Run, int]], until: int
 ) -> tuple[JudgingRules, int]:
-    """Store runs that were judged, with their ends, some at a time, up to the first that has changed meanwhile."""
+    """Store judged runs with their ends, in batches, up to the first that has changed meanwhile."""
     done = 0
     while True:
         step = runs[done : done + WRITE_RUNS]
@@ -120,7 +119,7 @@ def _store(
 
 
 def stand(db: Database, rules: JudgingRules) -> None:
-    """Let rules by which all was judged take the place of those that stood."""
+    """Put rules by which all runs were judged into use, in place of the previous ones."""
     db.run("rules_stand", {"id": rules.id})
     db.run("rules_drop")
     drop(db)
@@ -128,9 +127,9 @@ def stand(db: Database, rules: JudgingRules) -> None:
 
 
 def sum_days(store: HubStore, rules: int, until: int, stop: threading.Event) -> int:
-    """Store the sums of the days before that of `until`, UTC seconds, that lack them; returns how many days.
+    """Store the missing sums of days before the day of `until`, UTC seconds; returns how many days.
 
-    Each takes the write lock, and half of the time is left to whoever waits for it.
+    Each day takes the write lock; half of the time the lock is left free for others.
     """
     with store.reader() as db:
         days = [row["day"] for row in db.rows("summed_days_due", {"rules": rules, "until": until})]
@@ -148,6 +147,6 @@ def sum_days(store: HubStore, rules: int, until: int, stop: threading.Event) -> 
 
 
 def drop(db: Database) -> None:
-    """Forget what was judged, and summed, by rules that are gone."""
+    """Remove runs judged, and sums made, by rules that no longer exist."""
     for table in ("judged", "summed_days", "day_sums", "day_reasons"):
         db.run(f"{table}_drop")

@@ -1,4 +1,4 @@
-"""The ledger of one run, as queries ledger_gpus and ledger_rows judge it, and the thresholds by which they do.
+"""The ledger of one run as judged by queries ledger_gpus and ledger_rows, and the thresholds that they use.
 
 Each allocated GPU-millisecond is exactly one of the classes. All durations are integer milliseconds.
 """
@@ -14,7 +14,7 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.slurm.accounting.job_record import JobRecord
 
 VERSION: Final = 2
-"""Of these rules: raise it where the same hours and thresholds give another ledger; runs are judged anew then."""
+"""Of these rules: raise it when the same hours and thresholds give another ledger; all runs are then judged again."""
 
 THRESHOLDS: Final = tuple(f.name for f in fields(LedgerThresholds))
 
@@ -23,7 +23,7 @@ THRESHOLDS: Final = tuple(f.name for f in fields(LedgerThresholds))
 class LedgerSettings(LedgerThresholds):
     """The thresholds of [hub], and for how many seconds what an agent saw may be on its way."""
 
-    pending_s: float = 1080.0  # 900 s between two shipments, and a fifth of it for the way
+    pending_s: float = 1080.0  # 900 s between two shipments, and a fifth of it for delivery
 
     @property
     def under_use(self) -> UnderUse:
@@ -46,18 +46,18 @@ class LedgerSettings(LedgerThresholds):
 
     @classmethod
     def from_text(cls, text: str, pending_s: float) -> Self:
-        """Read what `to_text` returned; a threshold that is not in it has its default."""
+        """Parse the text of `to_text`; a threshold that is not in it gets its default."""
         known = {name: value for name, value in json.loads(text).items() if name in THRESHOLDS}
         return cls(**known, pending_s=pending_s)
 
     @classmethod
     def from_config(cls, hub: LedgerThresholds, ship_every_s: float = 900.0) -> Self:
-        """Take the thresholds of [hub]; `ship_every_s` is the agents' time between two shipments."""
+        """Return the thresholds of [hub]; `ship_every_s` is the agents' time between two shipments."""
         return cls(**{name: getattr(hub, name) for name in THRESHOLDS}, pending_s=ship_every_s * 1.2)
 
 
 class Level(StrEnum):
-    """The thesis' level of a device: that of its mean utilization over the run."""
+    """The level of a device by its mean utilization over the run, as defined in the thesis."""
 
     NONE = "none"
     LOW = "low"
@@ -91,16 +91,16 @@ class DeviceUse:
     mem_total_b: int | None = None
     energy_j: float | None = None
     energy_ms: int | None = None  # over which it was measured
-    split_j: float | None = None  # its part that is known to be idle or not
+    split_j: float | None = None  # its part of which idle or not is known
     idle_energy_j: float | None = None  # the part of that at 0 %
     cpu_energy_ms: int | None = None  # over which cpu_energy_j was measured
-    cpu_energy_j: float | None = None  # of the CPUs that the job used on the node, this GPU's part
+    cpu_energy_j: float | None = None  # this GPU's part of the energy of the job's CPUs on the node
     last_active_ms: int | None = None
     power_w_at_full: float | None = None
     power_limit_w: float | None = None
     sm_ratio_at_full: float | None = None
     hang_ms: int = 0  # at 95 % and more with almost no power or almost no SM busy
-    profiled_ms: int | None = None  # known time in which profiling counters were read
+    profiled_ms: int | None = None  # known time with profiling counters
     sm_active: float | None = None  # means over it, 0..1
     tensor_active: float | None = None
     dram_active: float | None = None
@@ -112,7 +112,7 @@ class DeviceUse:
     map_source: str = "none"
     confidence: str = "none"
     unknown_reason: Sequence[str] = ()
-    unknown_ms: Sequence[int] = ()  # by these
+    unknown_ms: Sequence[int] = ()  # in the order of the reasons
 
     @property
     def mean_pct(self) -> float | None:
@@ -128,7 +128,7 @@ class DeviceUse:
 
     @property
     def memory_ratio(self) -> float | None:
-        """Share of the GPU's memory that was used at most, 0..1."""
+        """Largest share of the GPU's memory in use, 0..1."""
         if self.mem_max_b is None or not self.mem_total_b:
             return None
         return self.mem_max_b / self.mem_total_b
@@ -153,14 +153,14 @@ class DeviceLedger:
     wasted_j: float | None  # the part of the energy in wasted_ms; None: not measured
     untouched: bool
     known_ms: int  # with a utilization, inside the allocation
-    due_coverage: float  # known share, 0..1, of what is due: what a running job has yet to send is no gap
+    due_coverage: float  # known share, 0..1, of the time due: reports not due yet are no gap
     under_used: bool | None  # None: the rule does not apply, or too little is known
     unknown: dict[str, int] = field(default_factory=dict)
     exempt: dict[str, int] = field(default_factory=dict)  # part of wasted_ms, by reason
 
     @property
     def unknown_ms(self) -> int:
-        """Milliseconds of which nothing is known, whatever the reason."""
+        """Unknown milliseconds, all reasons together."""
         return sum(self.unknown.values())
 
     @property
@@ -177,21 +177,21 @@ class DeviceLedger:
 
 @dataclass(slots=True)
 class JobLedger:
-    """One run of one job: its record, its own GPUs, its shares of GPUs, and what follows for the whole."""
+    """One run of one job: its record, its own GPUs, its shares of GPUs, and the figures of the run."""
 
     job: JobRecord
     whole_node: bool
     begin_ms: int
     until_ms: int  # accounting's end, or now
     ran_ms: int  # wall time without suspension
-    due_coverage: float  # that of the own GPU of which the least is known; 1 without any
-    beyond: int  # GPUs that agents named for the run and accounting did not give it: they do not count
-    node_cpu_ratio: float | None  # CPU time on the GPU nodes over the CPUs there, while the agents watched
+    due_coverage: float  # the lowest of its own GPUs; 1 without any
+    beyond: int  # GPUs that agents reported beyond accounting's count: they do not count
+    node_cpu_ratio: float | None  # CPU time on the GPU nodes over the CPUs there, while agents sampled
     cpu_used_s: float | None
     cpu_held_s: float | None
-    memory_ratio: float | None  # share of the requested host memory that was used at most
-    small: Mapping[str, Any] | None  # of a run that could share a GPU
-    candidate: Sequence[str]  # the findings that have what they need at least
+    memory_ratio: float | None  # largest share of the requested host memory in use
+    small: Mapping[str, Any] | None  # for a run that could share a GPU
+    candidate: Sequence[str]  # the findings whose minimum conditions are met
     devices: tuple[DeviceLedger, ...]
     shared: tuple[DeviceLedger, ...]
 

@@ -1,6 +1,6 @@
 """Charts of GPU-time by level: one bar, bars by day, the heat strip of one GPU, the grid of all nodes.
 
-One path a level instead of an element a GPU, and one hidden rectangle a node that names it: a tenth of the bytes.
+One path per level instead of an element per GPU, and one hidden rectangle per node with its name: a tenth of the bytes.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from gpuwaste.ledger.reports.job_types import HourCell
 from gpuwaste.ledger.reports.report_types import DayRow, Thresholds
 from gpuwaste.show.page_words import cut, day, gpu_hours, letter, share
 
-_HALF: Final = 0.5  # of a cell must be known for it to have a level
+_HALF: Final = 0.5  # share of a cell that must be known for it to have a level
 _RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
 Stretch = tuple[float, float, str]
 """From, to (UTC seconds), level."""
@@ -28,7 +28,7 @@ MAX_DAYS: Final = 100
 _LEVELS: Final = ("high", "moderate", "low", "idle", "unknown")
 _PLOT: Final = 84.0  # percent of the height; the rest is for the days' names
 _TOP: Final = 12.0  # for the numbers above the columns
-_LABELS: Final = 8  # a window of seven days can have a part of an eighth
+_LABELS: Final = 8  # a window of seven days can touch an eighth
 _DAY_RECT: Final = Markup('<rect x="{:.3f}%" y="{:.3f}%" width="{:.3f}%" height="{:.3f}%" class="{}"/>')
 _LABEL: Final = Markup('<text x="{:.3f}%" y="{:.3f}%" text-anchor="middle">{}</text>')
 _LABEL_Y: Final = 98.0
@@ -38,11 +38,11 @@ MOST_NODES: Final = 5000
 _MOST_GPUS: Final = 16
 _A_ROW: Final = 100
 _WIDTH, _HEIGHT, _GAP = 8, 6, 2
-_LARGEST: Final = 4  # times: a few nodes are drawn larger, each GPU with the letter of its level
+_LARGEST: Final = 4  # enlargement of a few nodes: each GPU then has the letter of its level
 _GRID_LEVELS: Final = {
     "h": "high", "m": "moderate", "l": "low", "i": "idle", "s": "suspended", "u": "unknown", "f": "free",
 }  # fmt: skip
-"""The letters of NodeRow.levels, and f for what no job holds."""
+"""The letters of NodeRow.levels, and f for free GPUs."""
 
 _GRID: Final = Markup(
     '<svg class="node-grid" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
@@ -67,7 +67,7 @@ def strip(cells: Sequence[HourCell], ran: Span, axis: Span, limits: Thresholds, 
 
 
 def stretches(cells: Iterable[HourCell], start: float, end: float, limits: Thresholds) -> list[Stretch]:
-    """Return the stretches of one level, neighbours of the same level as one; what is not known is left out."""
+    """Return the stretches of one level, adjacent ones of the same level merged; unknown time is left out."""
     found: list[Stretch] = []
     for level, group in groupby(sorted(cells, key=lambda cell: cell.t0), key=lambda cell: _level(cell, limits)):
         if level == "unknown":
@@ -93,7 +93,7 @@ def _clock(at: float) -> str:
 
 
 def level_of(mean_pct: float | None, limits: Thresholds) -> str:
-    """Return the level of a mean utilization, by the thresholds of a document."""
+    """Return the level of a mean utilization by a document's thresholds."""
     if mean_pct is None:
         return "unknown"
     if mean_pct == 0:
@@ -104,7 +104,7 @@ def level_of(mean_pct: float | None, limits: Thresholds) -> str:
 
 
 def day_bars(rows: Sequence[DayRow], start: int, end: int) -> Markup:
-    """Return the bars of the days from `start` to `end`, UTC seconds; of a longer window its last MAX_DAYS."""
+    """Return the bars of the days from `start` to `end`, UTC seconds; of a longer window the last MAX_DAYS."""
     last = (end - 1) // DAY_S
     first = max(start // DAY_S, last - MAX_DAYS + 1)
     by_day = {row.day // DAY_S: row for row in rows}
@@ -149,7 +149,7 @@ def _column(row: DayRow, x: float, width: float, most: float) -> Markup:
 
 
 def level_bar(gpu_s: Mapping[str, float]) -> Markup:
-    """Return the bar of GPU-seconds by level; without any it is an empty frame."""
+    """Return the bar of GPU-seconds by level; an empty frame if there are none."""
     whole = sum(gpu_s.get(level, 0.0) for level in LEVELS)
     parts, at = [], 0.0
     for level in LEVELS:
@@ -164,7 +164,7 @@ def level_bar(gpu_s: Mapping[str, float]) -> Markup:
 
 
 def node_grid(nodes: Sequence[NodeRow]) -> Markup:
-    """Return the grid of the first MOST_NODES nodes, in their order; text for each node is its title."""
+    """Return the grid of the first MOST_NODES nodes, in their order; each node has a title with its figures."""
     shown = nodes[:MOST_NODES]
     cells = [_cells(node) for node in shown]
     tall = max(map(len, cells), default=1) * _HEIGHT + 2 * _GAP

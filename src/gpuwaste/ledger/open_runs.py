@@ -1,8 +1,7 @@
-"""Open runs, judged together once a minute while somebody reads, in memory beside the hub's store.
+"""Open runs, judged together once a minute while documents are requested, in memory next to the hub's store.
 
-A document judges what is not judged once and for all: runs that are open, or ended minutes ago, and the parts of
-runs that the window's edges cut. Planning and running that takes most of a page's time, and is the
-same for every reader.
+A document judges what has no stored judgement: runs that are open or ended minutes ago, and the parts of runs that the
+window's edges cut. Planning and running these queries takes most of a page's time, and is the same for every reader.
 """
 
 import threading
@@ -28,14 +27,14 @@ from gpuwaste.store.hub.store_changes import ChangedEnds
 _NUMBERS: Final = count()
 RUNS: Final = "judged_now"
 PARTS: Final = "judged_parts"
-"""Of a connection: what one document has for itself, and of runs that an edge of its window cuts what is inside."""
+"""Tables of a connection: runs judged for one document, and the parts inside its window of runs that an edge cuts."""
 _SCOPE: Final = ("from_s", "to_s", "user", "users", "account", "clusters", "accounts", "reader")
-_MOST: Final = 50_000  # runs that are judged together; where more are due, judging has to catch up first
-FRESH_S: Final = 60.0  # what is younger is not judged anew: agents report every few minutes
-OLD_S: Final = 180.0  # what is older is not shown
-LEAST_RUNS: Final = 1000  # of fewer a document judges its own: that takes as long, and has what came a second ago
+_MOST: Final = 50_000  # runs that are judged together; if more are due, judging must catch up first
+FRESH_S: Final = 60.0  # younger runs are not judged again: agents report every few minutes
+OLD_S: Final = 180.0  # older snapshots are not used
+LEAST_RUNS: Final = 1000  # below this each document judges its own: as fast, and with the newest data
 _WINDOWS: Final = 8
-_WINDOW_S: Final = 900.0  # after which a window that nobody asked for is left out
+_WINDOW_S: Final = 900.0  # a window that was not requested for so long is dropped
 _PATIENCE_S: Final = 10.0
 _NOT_TAKEN: Final = log_event.warning(
     "runs-not-shared: cannot judge open runs together, each report judges its own: {error}",
@@ -43,16 +42,16 @@ _NOT_TAKEN: Final = log_event.warning(
 )
 
 Window = tuple[int, int | None]
-"""From and to, UTC seconds; None: until the runs were taken."""
+"""From and to, UTC seconds; None: the instant of the snapshot."""
 
 
 class OutdatedError(GpuwasteError):
-    """The store no longer fits what was kept: judge by the store alone."""
+    """The snapshot no longer fits the store: judge from the store only."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """The table of the parts of runs that ended by `until`, and how many changes of ended runs there were before."""
+    """The table of parts of runs that ended by `until`, and the number of changes of ended runs before it was made."""
 
     table: str
     until: int
@@ -64,7 +63,7 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What lies in a window of the runs that its edges cut: those that ended, and the table of the others."""
+    """The parts inside a window of runs that its edges cut: those of ended runs, and the table of the others."""
 
     ended: _Ended
     others: str
@@ -74,7 +73,7 @@ class _Parts:
 class OpenRunSnapshot:
     """As of `now`: the runs that are open or ended after `until`, judged by `rules`, and parts of runs by window.
 
-    Of the runs that ended by `until` all stand in table judged, as long as the store's own mark is not before that.
+    All runs that ended by `until` are in table judged, as long as the store's own mark is not before that.
     """
 
     now: int
@@ -88,11 +87,11 @@ class OpenRunSnapshot:
 
     @property
     def windows(self) -> Collection[Window]:
-        """The windows whose parts are kept."""
+        """The windows with parts in this snapshot."""
         return self._parts.keys()
 
     def check(self, rules: int | None, until: int, settings: LedgerSettings, to: int) -> None:
-        """Raise OutdatedError where the standing rules, or the end of a window, are not those of these runs."""
+        """Raise OutdatedError where the rules in use, or the end of a window, do not fit these runs."""
         if rules != self.rules or until < self.until or settings.to_text() != self.thresholds or to > self.now:
             raise OutdatedError("the runs that were kept do not fit")
 
@@ -101,7 +100,7 @@ class OpenRunSnapshot:
         _copy(db, self._table, RUNS, which)
 
     def add_parts(self, db: Database, which: Mapping[str, Any]) -> bool:
-        """Add the parts of runs of a selection to table PARTS; returns False where they are not kept."""
+        """Add the parts of runs of a selection to table PARTS; returns False where the snapshot lacks them."""
         to = which["to_s"]
         parts = self._parts.get((which["from_s"], None if to == self.now else to))
         if parts is None or not parts.ended.stands(self._changed):
@@ -112,21 +111,21 @@ class OpenRunSnapshot:
 
 
 class OpenRunJudge:
-    """Judges what is due, together. For one thread; what it returns is for any."""
+    """Judges all due runs together. For one thread; its snapshots are for any thread."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
         self._schema = f"runs{next(_NUMBERS)}"
         self._numbers = count()
         self._known: OpenRunSnapshot | None = None
-        self._left: list[str] = []  # tables of the time before: a reader may still be at them
+        self._left: list[str] = []  # tables of the snapshot before: a reader may still use them
         with store.reader() as db:
             db.execute(f"ATTACH ':memory:' AS {self._schema}")
 
     def take(
         self, settings: LedgerSettings, now: int, windows: Collection[Window], least: int
     ) -> OpenRunSnapshot | None:
-        """Judge anew; None where nothing is judged yet, or fewer than `least` runs are due, or far too many.
+        """Judge again; None where nothing is judged yet, or fewer than `least` runs are due, or too many.
 
         Raises StoreError.
         """
@@ -141,7 +140,7 @@ class OpenRunJudge:
         return known
 
     def _number(self) -> int:
-        """Return how many changes the store has noted, none of which is still to be committed."""
+        """Return how many changes the store has noted; all of them are committed."""
         with self._store.locked():
             return self._store.changed_ends.number
 
@@ -172,7 +171,7 @@ class OpenRunJudge:
         return found
 
     def _ended(self, window: Window, taken: OpenRunSnapshot) -> _Ended | None:
-        """Return the parts that were made before, where they stand: no run of them changes any more by itself."""
+        """Return the parts made before, if still valid: ended runs change only by corrections."""
         known = self._known
         if known is None or known.thresholds != taken.thresholds or window not in known.windows:
             return None
@@ -187,7 +186,7 @@ class OpenRunJudge:
         return table
 
     def _forget(self, db: Database, known: OpenRunSnapshot | None) -> None:
-        """Drop the tables that were left the time before; leave those that are not used from now on."""
+        """Drop the tables released in the previous turn; release those that are no longer used."""
         for table in self._left:
             db.execute(f"DROP TABLE IF EXISTS {table}")
         self._left = sorted(_tables(self._known) - _tables(known))
@@ -201,16 +200,16 @@ def _tables(known: OpenRunSnapshot | None) -> set[str]:
 
 
 def _copy(db: Database, source: str, target: str, which: Mapping[str, Any]) -> None:
-    """Add the rows of a selection in one table to another; their names are ours."""
+    """Add the rows of a selection in one table to another; the names are never user input."""
     text = query_text("kept_copy").replace("kept_runs", source).replace("judged_now", target)
     db.execute(text, {name: which[name] for name in _SCOPE})
 
 
 class SharedRuns(Part):
-    """Any thread may ask; `worker` judges."""
+    """Shares the newest snapshot. Thread-safe; `worker` judges."""
 
     def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, least: int = LEAST_RUNS) -> None:
-        """Take how many runs must be due."""
+        """Set up; at least `least` runs must be due."""
         self._judge = OpenRunJudge(store)
         self._settings = settings
         self._clock = clock
@@ -219,7 +218,7 @@ class SharedRuns(Part):
         self._known: OpenRunSnapshot | None = None
         self._taken_us: int | None = None
         self._asked = False
-        self._windows: OrderedDict[Window, int] = OrderedDict()  # when each was asked for last
+        self._windows: OrderedDict[Window, int] = OrderedDict()  # when each was last requested
         self._making = threading.Event()
         self._making.set()
         self.worker = Worker("shared-runs", self._turn, clock)
@@ -232,15 +231,15 @@ class SharedRuns(Part):
         return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Use other thresholds from the next time on; for any thread."""
+        """Use other thresholds from the next snapshot on. Thread-safe."""
         with self._lock:
             self._settings = settings
             self._known, self._taken_us = None, None
 
     def current(self, *windows: Window) -> OpenRunSnapshot | None:
-        """Return what was judged last, and have the parts of these windows judged from the next time on.
+        """Return the newest snapshot, and include the parts of these windows from the next one on.
 
-        None where a document is to judge its own runs. Whoever comes while the first is made waits for it.
+        None where a document must judge its own runs. Callers wait while the first snapshot is made.
         """
         with self._lock:
             self._asked = True
@@ -260,7 +259,7 @@ class SharedRuns(Part):
         return known if age_s <= OLD_S else None
 
     def take(self) -> OpenRunSnapshot | None:
-        """Judge anew. Raises StoreError."""
+        """Judge again. Raises StoreError."""
         with self._lock:
             since_us = self._clock.mono_us() - int(_WINDOW_S * 1e6)
             for window in [window for window, asked_us in self._windows.items() if asked_us < since_us]:
@@ -273,7 +272,7 @@ class SharedRuns(Part):
         return known
 
     def _due(self) -> bool:
-        """Tell whether somebody reads what is too old, or lacks a window."""
+        """Return whether documents are requested and the snapshot is too old or lacks a window."""
         known = self._known
         lacking = known is not None and not self._windows.keys() <= set(known.windows)
         return self._asked and (lacking or self._age_s() > FRESH_S)

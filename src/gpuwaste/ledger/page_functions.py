@@ -1,4 +1,4 @@
-"""What templates may call of the ledger: bars and strips of GPU time, causes and fixes in words."""
+"""Functions and filters of the ledger for templates: bars and strips of GPU time, causes and fixes as text."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

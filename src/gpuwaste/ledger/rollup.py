@@ -1,9 +1,9 @@
-"""Old hours become days, stored in the order of users: a step at a time, on a thread of its own.
+"""Old hours become days, stored in the order of users: a step at a time, on a separate thread.
 
-The sums are made on a cursor of their own while ingest goes on; the write lock is held only for the exchange.
+The sums are made on a separate cursor while ingest continues; the write lock is held only for the exchange.
 
-Rows are appended in the order of time, so that each user's lie in as many places as the year has days, and DuckDB reads
-whole vectors. Packed, they lie in one place for each stretch.
+Rows are appended in the order of time, so that each user's are in as many places as the year has days, and DuckDB reads
+whole vectors. Packed, they are in one place for each stretch.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ from gpuwaste.store.hub.table_parts import STRETCH_S
 
 STEP_HOURS: Final = 40_000  # rows exchanged at a time: a fraction of a second under the lock
 Which = Mapping[str, Any]
-"""The parameters of a query: a stretch from_s to before to_s, and what is first and last of a slice of it."""
-FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
+"""The parameters of a query: a stretch from_s to before to_s, and the first and the last of a slice of it."""
+FIRST_S: Final = 30.0  # wait after the start, when agents and importer write most
 _FAILED: Final = log_event.warning(
     "rollup-failed: cannot sum up old hours by day, retry later: {error}",
     "The store or its disk refuses. Reports are correct meanwhile.",
@@ -39,11 +39,11 @@ _DONE: Final = log_event.info("rollup-done: {rows} hours older than {days} days 
 
 
 class ChangedError(StoreError):
-    """Rows were changed between the reading and the exchange: it is left."""
+    """Rows were changed between reading and exchange: the exchange is skipped."""
 
 
 class Rollup:
-    """Rolls up one store; one thread at a time. `hang` are the ledger's limits of hang_ms (ledger/run_judging.py)."""
+    """Rolls up one store; for one thread. `hang` are the ledger's limits of hang_ms (ledger/run_judging.py)."""
 
     def __init__(self, store: HubStore, hang: Mapping[str, float], step_hours: int = STEP_HOURS) -> None:
         self._store = store
@@ -51,9 +51,9 @@ class Rollup:
         self._step_hours = step_hours
 
     def steps(self, before: int) -> Iterator[int]:
-        """Add up what is due of the days before the UTC second `before`; yields the hours taken after each step.
+        """Add up the due hours of days before the UTC second `before`; yields the number of hours after each step.
 
-        Due are final hours of runs that accounting ended before then. What was yielded is on disk. Raises StoreError.
+        Final hours of runs that accounting ended before then are due. Yielded hours are on disk. Raises StoreError.
         """
         before -= before % DAY_S
         with self._store.reader() as db:
@@ -93,14 +93,14 @@ class Rollup:
 
 
 class Packing(ABC):
-    """Packs one table of a store; on the thread that rolls up, since both move rows.
+    """Packs one table of a store; runs on the roll-up thread, since both move rows.
 
     A subclass has queries of its table's name: TABLE_first, TABLE_slices, TABLE_pick, TABLE_pick_delete and
     TABLE_pick_insert.
     """
 
     table: ClassVar[str]
-    mark: ClassVar[str]  # UTC seconds: what began before then is packed
+    mark: ClassVar[str]  # UTC seconds: rows that began before then are packed
     stretch_s: ClassVar[int] = STRETCH_S
     step_rows: ClassVar[int]  # rows moved at a time: a fraction of a second under the lock
 
@@ -111,7 +111,7 @@ class Packing(ABC):
     def steps(self, before: int) -> Iterator[int]:
         """Pack the stretches that end before the UTC second `before`; yields the rows moved by each step.
 
-        A stretch that was broken off begins anew; rows that come late stay where they are appended. Raises StoreError.
+        An interrupted stretch starts again; rows that arrive late stay where they are appended. Raises StoreError.
         """
         begin = self._store.mark(self.mark)
         if begin is None:
@@ -128,29 +128,29 @@ class Packing(ABC):
         with self._store.reader() as db:
             slices = db.rows(f"{self.table}_slices", {**bounds, "step_rows": self._step_rows})
         for found in slices:
-            # One user with so many rows fills vectors of their own where they are.
+            # A user with so many rows already fills whole vectors.
             if found["rows"] <= 2 * self._step_rows:
                 with self._store.reader() as db:
                     moved = self._move(db, {**bounds, "first": found["first"], "last": found["last"]})
-                yield moved  # with the picked rows let go: whoever asks for the steps pauses between them
+                yield moved  # the picked rows are released first: the caller pauses between steps
 
     @abstractmethod
     def _move(self, db: Database, which: Which) -> int:
-        """Write the rows of a slice anew; returns how many."""
+        """Rewrite the rows of a slice; returns how many."""
 
     def _pick(self, db: Database, which: Which) -> int:
         db.run(f"{self.table}_pick", which)
         return int(db.execute(f"SELECT count(*) FROM {self.table}_picked").fetchall()[0][0])  # noqa: S608 a table's name
 
     def _exchange(self, db: Database, which: Which, picked: int) -> None:
-        """Write the picked rows anew. Raises ChangedError where they are not those that are there."""
+        """Rewrite the picked rows. Raises ChangedError where the stored rows are no longer these."""
         if int(db.run(f"{self.table}_pick_delete", which).fetchall()[0][0]) != picked:
             raise ChangedError(f"{self.table} were changed while they were picked")
         db.run(f"{self.table}_pick_insert").fetchall()
 
 
 class DayPacking(Packing):
-    """Packs the days. They are picked while others write: of what is added up only the user may change."""
+    """Packs the days. They are picked while others write: only the user of a summed day can change."""
 
     table = "days"
     mark = "packed_until"
@@ -162,12 +162,12 @@ class DayPacking(Packing):
             with self._store.exchanging(db):
                 self._exchange(db, which, picked)
         except ChangedError:
-            return 0  # they stay where they are, which costs time and nothing else
+            return 0  # the rows stay in place: reads are slower, nothing else
         return picked
 
 
 class JobPacking(Packing):
-    """Packs the runs that have ended. They are picked under the lock: accounting may tell any of them anew."""
+    """Packs the runs that have ended. They are picked under the lock: accounting may update any of them."""
 
     table = "jobs"
     mark = "jobs_packed_until"
@@ -181,15 +181,15 @@ class JobPacking(Packing):
 
 
 class JudgedPacking(Packing):
-    """Packs what was judged, as far as all is judged. Late hours may remove any of it; new thresholds begin anew.
+    """Packs judged runs, up to where all runs are judged. Late hours may remove rows; new thresholds start again.
 
-    Rows are wide: picking and writing them takes a second, so both are done in front of the lock, in the transaction
-    that removes the old rows under it. DuckDB refuses that where another has removed one of them since it began.
+    Rows are wide: picking and writing them takes a second, so both are done before the lock is taken, in the
+    transaction that removes the old rows under it. DuckDB refuses that where another one removed a row since it began.
     """
 
     table = "judged"
     mark = "judged_packed_until"
-    stretch_s = 8 * DAY_S  # what is not packed yet is the slow part of a report
+    stretch_s = 8 * DAY_S  # rows that are not packed yet are the slow part of a report
     step_rows = 10_000
 
     def steps(self, before: int) -> Iterator[int]:
@@ -202,13 +202,13 @@ class JudgedPacking(Packing):
         try:
             return self._moved(db, which)
         except ChangedError:
-            return 0  # they stay where they are, which costs time and nothing else
+            return 0  # the rows stay in place: reads are slower, nothing else
 
     def _moved(self, db: Database, which: Which) -> int:
         with contextlib.ExitStack() as held, db.transaction():
             picked = self._pick(db, which)
             db.run("judged_pick_insert").fetchall()
-            held.enter_context(self._store.locked())  # let go after the commit
+            held.enter_context(self._store.locked())  # released after the commit
             try:
                 db.run("judged_pick_delete").fetchall()
             except StoreError as error:
@@ -217,7 +217,7 @@ class JudgedPacking(Packing):
 
 
 class Roller(Part):
-    """`worker` runs it; `days` may be set by any thread."""
+    """Rolls up and packs, run by `worker`; any thread may set `days`."""
 
     late = True
 
@@ -237,7 +237,7 @@ class Roller(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """How old hours are that are added up."""
+        """The age at which hours are added up."""
         return {("hub.rollup_days",): lambda c: setattr(self, "days", c.hub.rollup_days)}
 
     def _turn(self) -> float:
@@ -245,7 +245,7 @@ class Roller(Part):
         return self._store.upkeep_s
 
     def step(self, stop: threading.Event) -> int:
-        """Add up what is due, pack, and tidy the store; returns the hours taken. Raises nothing that it can cause."""
+        """Add up due hours, pack, and checkpoint the store; returns the number of hours. Raises no error of its own."""
         taken = self._roll(stop) if self.days > 0 else 0
         self._store.checkpoint()
         return taken
@@ -260,13 +260,13 @@ class Roller(Part):
         return taken
 
     def _do(self, steps: Iterator[int], stop: threading.Event) -> int:
-        """Do steps until `stop` is set, with pauses; returns the rows that they took."""
+        """Run steps until `stop` is set, with pauses; returns the rows that they processed."""
         taken = 0
         began = time.monotonic()
         try:
             for rows in steps:
                 taken += rows
-                # Half of the time is left to whoever waits for the processors.
+                # Half of the time is left to others.
                 if stop.is_set() or self._clock.wait(stop, time.monotonic() - began if rows else 0.0):
                     break
                 began = time.monotonic()

@@ -1,7 +1,7 @@
-"""Judges runs of the hub's store, any number at once: picks them, adds up what was seen, judges, names the causes.
+"""Judges runs of the hub's store, any number at once: picks them, adds up their hours, judges, names the causes.
 
-The last that were judged on a connection are in its temporary tables: a row for each run as table judged has it
-(query judged_rows), and what each GPU did.
+The runs judged last on a connection are in its temporary tables: a row for each run with the columns of table judged
+(query judged_rows), and the figures of each GPU.
 """
 
 import json
@@ -22,8 +22,8 @@ from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.database import Database, query_text
 from gpuwaste.store.hub.json_rows import to_json
 
-# A GPU that is really busy draws far more than a quarter of its limit and has most SMs at work; a kernel that waits in
-# a loop for a peer keeps the duty cycle at 100 % with a few SMs and little more than idle power.
+# A GPU that computes draws far more than a quarter of its limit and has most SMs busy; a kernel that waits in a loop
+# for a peer keeps the duty cycle at 100 % with a few SMs and little more than idle power.
 HANG_POWER_RATIO: Final = 0.25
 HANG_SM_RATIO: Final = 0.1
 HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO, "full_pct": FULL_PCT}
@@ -33,15 +33,15 @@ _OF_ROWS: Final = (
 )  # fmt: skip
 _ROUNDING: Final = 1e-9  # of sums of floats that query ledger_rows and a finding add up in another order
 _FAR: Final = 2**53
-_LATE_S: Final = 2 * DAY_S  # after a run's end its nodes tell nothing of it: ledger/unaccounted.py has a day
+_LATE_S: Final = 2 * DAY_S  # so long after a run's end nodes report nothing of it: ledger/unaccounted.py allows a day
 GROUP_RUNS: Final = 10_000
-NO_RULES: Final = -1  # of rows that are in no table of the store
+NO_RULES: Final = -1  # for rows that are in no table of the store
 _LEVELS: Final = {str(level): level for level in Level}
 _JOB: Final = tuple(f.name for f in fields(JobRecord))
 _RUN: Final = tuple(f.name for f in fields(JobLedger) if f.name not in {"job", "devices", "shared"})
 _OWN: Final = tuple(f.name for f in fields(DeviceLedger) if f.name not in {"use", "level", "unknown", "exempt"})
 _USE: Final = tuple(f.name for f in fields(DeviceUse) if not f.name.startswith("unknown"))
-_SEEN: Final = tuple(f"seen_{name}" if name in _OWN else name for name in _USE)  # where a class has the name
+_SEEN: Final = tuple(f"seen_{name}" if name in _OWN else name for name in _USE)  # where a class has the same name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Selection:
     account: str | None = None
     clusters: Collection[str] | None = None
     accounts: Collection[ClusterAccount] | None = None
-    users: tuple[str, str] | None = None  # the first and the last in the order of names
-    reader: str | None = None  # whose runs are kept beside those of `accounts`
+    users: tuple[str, str] | None = None  # the first and the last by name
+    reader: str | None = None  # whose runs are included in addition to those of `accounts`
     running_only: bool = False
-    rules: int | None = None  # leaves out what is judged by them, which all are that ended by judged_until
+    rules: int | None = None  # leaves out runs judged by them: all that ended by judged_until
     judged_until: int = 0
-    ended_by: int | None = None  # leaves out what is open or ended later
-    edges: bool = False  # only runs that begin before the start or last beyond the end, and what is between
+    ended_by: int | None = None  # leaves out runs that are open or ended later
+    edges: bool = False  # only runs that begin before the start or end after the end, and of them the part in between
 
     def parameters(self, now: int) -> dict[str, Any]:
         """Return the named parameters of the runs' query."""
@@ -90,7 +90,7 @@ def add_judged(db: Database, table: str) -> None:
 
 
 def judge_into(db: Database, table: str, selection: Selection, settings: LedgerSettings, now: int) -> None:
-    """Judge what `judge_runs` judges into a table, in groups of whole users, about GROUP_RUNS runs each."""
+    """Judge as `judge_runs` does, into a table, in groups of complete users with about GROUP_RUNS runs each."""
     one_group = _FAR if selection.user is not None else GROUP_RUNS
     if _pick(db, selection, now, most=one_group + 1) <= one_group:
         if _judge_picked(db, selection, settings, now):
@@ -110,9 +110,9 @@ def judge_into(db: Database, table: str, selection: Selection, settings: LedgerS
 
 
 def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:
-    """Judge the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out.
+    """Judge the selected runs in order of start; time before `from_hour` (a full UTC hour) is left out.
 
-    With `selection.edges` each is judged by what lies in the selection's window. Returns whether there is any.
+    With `selection.edges` each is judged by its part in the selection's window. Returns whether there is any.
     """
     _pick(db, selection, now)
     return _judge_picked(db, selection, settings, now, from_hour)
@@ -136,7 +136,7 @@ def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, no
 
 
 def judge_job(db: Database, settings: LedgerSettings, now: int) -> list[JobLedger]:
-    """Judge the runs that `pick_named` picked last on this connection; returns those not started, too."""
+    """Judge the runs that `pick_named` picked last on this connection; the result includes those not started."""
     return [ledger for _, ledger in _judge(db, settings, now, candidates=False) or ()]
 
 
@@ -151,20 +151,20 @@ def _judge(
 ) -> list[tuple[int, JobLedger]] | None:
     """Judge the runs picked last by the hours between the first start and the last end, or in the window.
 
-    Returns all of them, or with `candidates` those that may have a finding, by their places, or with a window nothing;
-    None where none is picked.
+    Returns all of them with their positions, with `candidates` only those that may have a finding, with a window none;
+    None where no run is picked.
     """
     if not _add_up(db, settings, now, from_hour=from_hour, window=window):
         return None
     judge_seen(db, settings, now, window or (from_hour - from_hour % HOUR_S, None))
-    # Findings are of whole runs: parts of runs have none.
+    # Findings are of complete runs: parts of runs have none.
     ledgers = list(job_ledgers(db, candidates=candidates)) if window is None else []
     name_causes(db, ledgers, settings)
     return ledgers
 
 
 def judge_held(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> bool:
-    """Judge each GPU of the runs of a cluster that have not ended; sums and causes of runs are not made."""
+    """Judge each GPU of the runs of a cluster that have not ended, without sums and causes of runs."""
     _pick(db, Selection(0, now + 1, clusters=None if cluster is None else (cluster,), running_only=True), now)
     if not _add_up(db, settings, now):
         return False
@@ -180,12 +180,12 @@ def _add_up(
     from_hour: int = 0,
     window: tuple[int, int] | None = None,
 ) -> bool:
-    """Add up what was seen of each GPU of the runs picked last; returns whether any run is picked."""
+    """Add up the hours of each GPU of the runs picked last; returns whether any run is picked."""
     found = db.rows("ledger_bounds", {"now": now})
     if not found:
         return False
     bounds = found[0]
-    # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
+    # Rows are in the order of time: with a first possible hour the store skips most of them.
     first = max(from_hour, bounds["first"])
     first -= first % HOUR_S
     db.run(
@@ -195,8 +195,8 @@ def _add_up(
             "cut_to_ms": None if window is None else window[1] * 1000,
             "from_hour": first,
             "to_hour": bounds["last"] + _LATE_S,
-            # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is
-            # left out, which makes it unknown and never waste.
+            # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it cuts is left
+            # out, so it is unknown and never waste.
             "from_day": max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S),
             "low_below": settings.low_below_pct,
             "high_above": settings.high_above_pct,
@@ -207,7 +207,7 @@ def _add_up(
 
 
 def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
-    """Judge the picked runs by what is in table ledger_seen of their GPUs in a window, UTC seconds."""
+    """Judge the picked runs by the rows of their GPUs in table ledger_seen, in a window in UTC seconds."""
     judge_gpus(db, settings, now, window)
     db.run("ledger_parts")
     own = {name: getattr(settings, name) for name in _OF_ROWS}
@@ -215,10 +215,10 @@ def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[i
 
 
 def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
-    """Judge each GPU of the picked runs by what is in table ledger_seen of them in a window, UTC seconds.
+    """Judge each GPU of the picked runs by its rows in table ledger_seen, in a window in UTC seconds.
 
-    GPUs that accounting has and no agent reported are devices without a name. GPUs beyond accounting's count do not
-    count, nor does what a node says of a run that was never there: one node cannot speak for another's jobs.
+    GPUs that accounting has and no agent reported are devices without a name. GPUs beyond accounting's count are
+    ignored, and so are a node's reports on a run that was never there: a node cannot report for another node's jobs.
     """
     strangers = [
         {"nodes": row["nodes"], "node": node}
@@ -245,7 +245,7 @@ def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[i
 
 
 def job_ledgers(db: Database, *, candidates: bool = False) -> Iterator[tuple[int, JobLedger]]:
-    """Yield the runs and their places in order; with `candidates` those that may have a finding."""
+    """Yield the runs with their positions in order; with `candidates` only those that may have a finding."""
     chosen = {"candidates": candidates}
     devices = _devices(db, chosen)
     runs = db.answer("ledger_jobs", chosen)
@@ -260,7 +260,7 @@ def job_ledgers(db: Database, *, candidates: bool = False) -> Iterator[tuple[int
 def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedger]]:
     """Return the GPUs of each run."""
     found: dict[int, list[DeviceLedger]] = defaultdict(list)
-    named: dict[tuple[int, str, str], list[DeviceLedger]] = defaultdict(list)  # several have no name
+    named: dict[tuple[int, str, str], list[DeviceLedger]] = defaultdict(list)  # GPUs without a name share a key
     answer = db.answer("ledger_devices_of", chosen)
     own = answer.pick("level", *_OWN)
     for (place, node, uuid), (level, *values), seen in zip(
@@ -276,7 +276,7 @@ def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedg
 
 
 def _strangers(nodes: str, seen: Collection[str]) -> Collection[str]:
-    """Return which of the nodes are not of a hostlist; none where accounting does not tell any."""
+    """Return which of the nodes are not in the hostlist; none where accounting has no hostlist."""
     try:
         known = frozenset(expand(nodes))
     except ParseError:
@@ -285,7 +285,7 @@ def _strangers(nodes: str, seen: Collection[str]) -> Collection[str]:
 
 
 def name_causes(db: Database, ledgers: Iterable[tuple[int, JobLedger]], settings: LedgerSettings) -> None:
-    """Keep the findings of judged runs."""
+    """Store the findings of judged runs."""
     rows = []
     for place, ledger in ledgers:
         if found := [finding.to_json() for finding in causes(ledger, settings, ledger.candidate)]:

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from gpuwaste.ledger.ledger import DeviceLedger
 
 ENERGY: Final = ("energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_ms", "cpu_energy_j")
-"""What is known of energy; all but the first stand in columns of their own in tables judged and day_sums."""
+"""The energy fields; all but the first have their own columns in tables judged and day_sums."""
 _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending")
 
 
@@ -35,7 +35,7 @@ class Tally:
     seen_ms: int = 0
     energy_j: float | None = None
     energy_ms: int | None = None  # over which it was measured
-    split_j: float | None = None  # its part that is known to be idle or not
+    split_j: float | None = None  # its part of which idle or not is known
     wasted_j: float | None = None  # the part of that in wasted time
     cpu_energy_ms: int | None = None  # over which cpu_energy_j was measured
     cpu_energy_j: float | None = None  # of the CPUs that the runs used
@@ -100,7 +100,7 @@ class Tally:
                 setattr(self, name, (getattr(self, name) or 0) + amount)
 
     def to_row(self) -> dict[str, Any]:
-        """Return the fields, as table judged has them."""
+        """Return the fields as columns of table judged."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property
@@ -110,7 +110,7 @@ class Tally:
 
     @property
     def wasted_energy_share(self) -> float | None:
-        """The wasted part of the energy of which it is known, 0..1; None: of none."""
+        """The wasted share, 0..1, of the energy for which idle or not is known; None: of none."""
         return None if self.wasted_j is None or not self.split_j else round(min(1.0, self.wasted_j / self.split_j), 4)
 
     def to_json(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Tally:
         }
 
     def energy_json(self) -> dict[str, float | None]:
-        """Return what is known of the energy."""
+        """Return the energy fields."""
         return {
             "energy_j": self.energy_j,
             "energy_measured_s": None if self.energy_ms is None else seconds(self.energy_ms),

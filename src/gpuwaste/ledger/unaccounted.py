@@ -1,9 +1,9 @@
-"""Hours that accounting does not bear out: taken for a while, since accounting may come later, and bounded.
+"""Hours of runs that accounting does not have: accepted for a while, since accounting may be late, and limited.
 
-A node may tell of runs before accounting does, for days where slurmdbd is down. What it could store for ever in that
-way is bounded: by age, by a quota for each node, and by a prune once accounting has been read for long enough. What can
-never become right is rejected by line, so that its agent keeps it with the reason; a full quota refuses the batch for
-now, and nothing of it is lost.
+A node may report runs before accounting has them, for days while slurmdbd is down. What a node can store this way is
+limited by age, by a quota per node, and by a prune once accounting has been read for long enough. A row that can never
+become right is rejected by line, so that its agent keeps it with the reason; a full quota rejects the batch for now,
+and nothing of it is lost.
 """
 
 import threading
@@ -27,12 +27,12 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
-MOST_ROWS: Final = 50_000  # of a node: eight GPUs with a job a minute each for four days without slurmdbd
-MOST_GPUS: Final = 1024  # ids of a node: 16 GPUs with every placement of their MIG instances
+MOST_ROWS: Final = 50_000  # per node: eight GPUs with a job a minute each for four days without slurmdbd
+MOST_GPUS: Final = 1024  # ids per node: 16 GPUs with every placement of their MIG instances
 MOST_NODES: Final = 16_384
 EVERY_S: Final = 6 * 3600.0
-_SETTLED_S: Final = DAY_S  # after a run's end accounting tells it no other way
-_COUNT_EVERY_S: Final = 60.0  # a full quota is counted anew
+_SETTLED_S: Final = DAY_S  # so long after a run's end accounting no longer changes it
+_COUNT_EVERY_S: Final = 60.0  # a full quota is counted again
 _RETRY_AFTER_S: Final = 300
 _REMOVED: Final = log_event.warning(
     "unaccounted-hours-removed: deleted {rows} rows of hours: their runs are not in accounting after {days} days",
@@ -43,20 +43,20 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A run as accounting has it: its end in UTC seconds, None while it runs; whether it was on the node asked for."""
+    """A run in accounting: its end in UTC seconds, None while it runs; `here`: whether it was on the requested node."""
 
     end: int | None
     here: bool
 
 
 class UnaccountedStore:
-    """Asks and prunes one hub's store; for any thread."""
+    """Queries and prunes one hub's store. Thread-safe."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
 
     def known(self, runs: Collection[RunKey], node: str) -> dict[RunKey, KnownRun]:
-        """Return those of the runs that accounting has, and whether they were on the node."""
+        """Return the runs that accounting has, and whether they were on the node."""
         rows = [{"cluster": run.cluster, "job_id": run.job_id, "run_start": run.start} for run in runs]
         with self._store.reader() as db:
             return {
@@ -86,7 +86,7 @@ def _names(nodes: str, node: str) -> bool:
 
 
 class Unaccounted(Part):
-    """`rejected` for any thread, `step` for one. With `days` 0 nothing is bounded."""
+    """Rejects and prunes such hours; `rejected` is for any thread, `step` for one. With `days` 0 nothing is limited."""
 
     def __init__(self, store: UnaccountedStore, clock: Clock, days: int, most_rows: int = MOST_ROWS) -> None:
         self.days = days
@@ -94,7 +94,7 @@ class Unaccounted(Part):
         self._clock = clock
         self.most_rows = most_rows
         self._lock = threading.Lock()
-        self._rows: dict[str, int] = {}  # by node: taken since they were counted, and those that there were then
+        self._rows: dict[str, int] = {}  # by node: the last count, and the rows accepted since
         self._full_until_us: dict[str, int] = {}
         self._gpus: dict[str, set[str]] = {}
         self._next_us = 0
@@ -109,11 +109,11 @@ class Unaccounted(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """How long hours are kept that accounting does not bear out."""
+        """How long hours of runs missing in accounting are kept."""
         return {("hub.unaccounted_days",): lambda c: setattr(self, "days", c.hub.unaccounted_days)}
 
     def rejected(self, node: str, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
-        """Return the reason by line for rows that can never be right. Raises Refusal where the node has to wait."""
+        """Return the reason by line for rows that can never be right. Raises Refusal where the node must wait."""
         if self.days <= 0 or not rows:
             return {}
         known = self._store.known({row.run_key for row in rows.values()}, node)
@@ -134,7 +134,7 @@ class Unaccounted(Part):
         return rejected
 
     def step(self, read_until: int | None) -> None:
-        """Remove what accounting, which was read up to a UTC second, does not have after so long. Raises StoreError."""
+        """Remove old hours that accounting, read up to `read_until` (UTC seconds), does not have. Raises StoreError."""
         if self.days <= 0 or read_until is None or self._clock.mono_us() < self._next_us:
             return
         now = self._clock.utc_us() // 1_000_000
@@ -159,7 +159,7 @@ class Unaccounted(Part):
             return uuid in gpus
 
     def _count(self, node: str, rows: int) -> None:
-        """Add rows to the node's quota. Raises Refusal where it is full; it is counted anew now and then."""
+        """Add rows to the node's quota. Raises Refusal where it is full; a full quota is counted again at intervals."""
         now_us = self._clock.mono_us()
         with self._lock:
             taken = _newest(self._rows, node, 0) + rows
@@ -185,7 +185,7 @@ class Unaccounted(Part):
 
 
 def _contradicted(row: AllocationHour, run: KnownRun, now: int) -> str:
-    """Return why a row cannot be right by what accounting settled of its run, "" where it can."""
+    """Return why a row contradicts the settled run in accounting, "" where it does not."""
     if run.end is None or run.end > now - _SETTLED_S:
         return ""
     if row.hour_utc > run.end + _SETTLED_S:
@@ -194,7 +194,7 @@ def _contradicted(row: AllocationHour, run: KnownRun, now: int) -> str:
 
 
 def _newest(table: dict[str, _T], node: str, default: _T) -> _T:
-    """Return the node's entry, which is then the newest; the oldest goes where there are too many nodes."""
+    """Return the node's entry and make it the newest; drop the oldest where there are too many nodes."""
     found = table.pop(node, default)
     table[node] = found
     if len(table) > MOST_NODES:

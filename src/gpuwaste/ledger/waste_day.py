@@ -1,7 +1,7 @@
-"""WasteDay: what the ledger says of the last day, by partition, for /metrics; counted now and then, not at each scrape.
+"""WasteDay: the ledger of the last day, by partition, for /metrics; counted at intervals, not at each scrape.
 
-The same ledger as `gpuwaste report --allusers`, from a whole UTC hour on. Accounts are told apart only where the site
-wants that: the name of a small account says whose jobs these are, and /metrics does not authenticate anybody.
+The same ledger as `gpuwaste report --allusers`, from a full UTC hour on. Accounts are separated only where the site
+enables that: the name of a small account reveals whose jobs these are, and /metrics has no authentication.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 900.0
-STALE_S: Final = 7200.0  # figures that are older are not told: accounting is not read
+STALE_S: Final = 7200.0  # older figures are not exported: accounting is not read
 _SECONDS: Final = (
     "gpuwaste_hub_day_gpu_seconds",
     "GPU-seconds of jobs in the last 24 hours: idle, low, moderate, high, suspended, pending (on its way), unknown.",
@@ -57,22 +57,22 @@ _NOT_COUNTED: Final = log_event.warning(
     "The store or its disk refuses. The metrics keep their last value for two hours, then they disappear.",
 )
 OTHER: Final = "other"
-MAX_GROUPS: Final = 2000  # of partition and account; accounts beyond that are summed as "other"
-_MAX_ACCOUNT: Final = 128  # characters: where Slurm enforces no associations, the account is the user's own text
+MAX_GROUPS: Final = 2000  # by partition and account; accounts beyond that are summed as "other"
+_MAX_ACCOUNT: Final = 128  # characters: where Slurm enforces no associations, the user can write any account
 Group = tuple[str, str]
-"""Partition and account; the account is empty where accounts are not told apart."""
+"""Partition and account; the account is empty where accounts are not separated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted, and when on the steady clock."""
+    """The counts, and when they were made on the monotonic clock."""
 
     tallies: Mapping[Group, Tally]
     at_us: int
 
 
 class WasteDay(Part):
-    """One thread calls `step`; any may ask for `metrics`."""
+    """The figures of the last day. One thread calls `step`; any may call `metrics`."""
 
     def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, *, by_account: bool = False) -> None:
         self._store = store
@@ -92,12 +92,12 @@ class WasteDay(Part):
         return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Use other thresholds from the next count on; for any thread."""
+        """Use other thresholds from the next count on. Thread-safe."""
         self._settings = settings
         self._next_us = 0
 
     def step(self) -> None:
-        """Count where it is due. Raises nothing that the store can cause."""
+        """Count if it is due. Raises no error of the store."""
         if self._clock.mono_us() < self._next_us:
             return
         try:
@@ -105,12 +105,12 @@ class WasteDay(Part):
         except StoreError as error:
             _NOT_COUNTED.log(error=error)
         else:
-            if not self._counted.tallies:  # a new store: nothing to count costs nothing
+            if not self._counted.tallies:  # a new store: counting again is cheap
                 return
         self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield the families; without series where nothing was counted, or not of late."""
+        """Yield the metric families; without series where nothing was counted, or not recently."""
         counted = self._counted
         fresh = counted is not None and self._clock.mono_us() - counted.at_us <= STALE_S * 1e6
         yield from families(counted.tallies if counted is not None and fresh else {})

@@ -1,1 +1,1 @@
-"""What travels between programs: HTTP client, addresses, munge, signing, outbox, exporter. Imports core."""
+"""Communication between programs: HTTP client, addresses, munge, signing, outbox, exporter. Imports core."""

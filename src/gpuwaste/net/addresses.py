@@ -1,9 +1,9 @@
-"""Addresses, read in one place: `listen` of a daemon, URLs of servers, loopback, and what is public.
+"""Parsing and checks of addresses: `listen` of a daemon, URLs of servers, loopback, and what is public.
 
-An IPv6 address that leads to an IPv4 address is judged by that one. Translators and tunnels read an IPv4 address in an
-IPv6 one: NAT64 (RFC 6052), 6to4 (RFC 3056), mapped and compatible addresses (RFC 4291), SIIT (RFC 7915), ISATAP
-(RFC 5214). By such an address a name could lead into the site. Of IPv6 only what is allocated for global use (2000::/3,
-RFC 4291) can be public: what IANA assigns elsewhere later is not.
+An IPv6 address that leads to an IPv4 address is judged by the latter. Translators and tunnels read an IPv4 address in
+an IPv6 one: NAT64 (RFC 6052), 6to4 (RFC 3056), mapped and compatible addresses (RFC 4291), SIIT (RFC 7915), ISATAP
+(RFC 5214). With such an address a name could lead into the site. Of IPv6 only the addresses allocated for global use
+(2000::/3, RFC 4291) can be public: later assignments of IANA elsewhere are not.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ _LAST_32: Final = tuple(
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 _DOCUMENTATION: Final = ipaddress.IPv6Network("3fff::/20")  # RFC 9637, unknown to Python's is_global before 3.13
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})  # the upper half of the interface's identifier
-# Addresses that look public and lead to services of a cloud for its own machines, or to nobody.
+# Addresses that seem public but lead to services of a cloud for its own machines, or nowhere.
 _NOT_PUBLIC: Final = tuple(
     map(
         ipaddress.IPv4Network,
@@ -56,7 +56,7 @@ class ListenAddress:
 
     @property
     def every(self) -> bool:
-        """Whether it is every address of the host."""
+        """Whether it means all addresses of the host."""
         return self.host in _EVERY
 
     @property
@@ -67,7 +67,7 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server listens; `hint` asks what may be wrong where nothing answers, `key` is the key of its URL."""
+    """The address of a server; `hint` asks what may be wrong where nothing answers, `key` is the key of its URL."""
 
     url: str
     scheme: str  # http, https or unix
@@ -83,7 +83,7 @@ class Endpoint:
 
 
 def parse_listen(text: str, section: str) -> ListenAddress:
-    """Read HOST:PORT or [IPv6]:PORT of a section. A port alone is no address. Raises ConfigError."""
+    """Read HOST:PORT or [IPv6]:PORT of a section. Only a port is not an address. Raises ConfigError."""
     host, _, port = text.rpartition(":")
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= len(str(_MAX_PORT)) else _MAX_PORT + 1
     if len(text) > _MAX_TEXT or number > _MAX_PORT:
@@ -122,7 +122,7 @@ def parse_target_url(url: str, hint: str, key: str) -> tuple[Endpoint, str]:
 
 
 def split_url(url: str, key: str, expected: str = _URLS) -> SplitResult:
-    """Return the parts of a URL of HTTP that has a host; a port is a number. Raises ConfigError."""
+    """Return the parts of an HTTP URL with a host; a port is a number. Raises ConfigError."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 raises ValueError where it is none
@@ -134,7 +134,7 @@ def split_url(url: str, key: str, expected: str = _URLS) -> SplitResult:
 
 
 def parse_endpoints(urls: str) -> tuple[Endpoint, ...]:
-    """Read the URLs of the hosts of a hub, separated by spaces. Raises ConfigError."""
+    """Read the URLs of a hub's hosts, separated by spaces. Raises ConfigError."""
     return tuple(map(parse_endpoint, split_urls(urls))) or (parse_endpoint(urls),)
 
 
@@ -145,19 +145,19 @@ def split_urls(urls: str) -> list[str]:
 
 
 def is_loopback_address(address: str) -> bool:
-    """Tell whether it is a loopback address; an IPv4 address in an IPv6 one counts as itself, a name never does."""
+    """Return whether it is a loopback address; an IPv4 address in an IPv6 one counts as itself, a name is never one."""
     found = ip_address(address)
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
     return found is not None and (mapped or found).is_loopback
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host that somebody configured is the loopback: `localhost`, or an address of it."""
+    """Return whether a configured host is the loopback: `localhost`, or an address of it."""
     return host.lower() == "localhost" or is_loopback_address(host)
 
 
 def has_loopback(url: str) -> bool:
-    """Tell whether a URL's host is the loopback; a URL that cannot be read has none."""
+    """Return whether a URL's host is the loopback; false for a URL that cannot be read."""
     try:
         return is_loopback(urlsplit(url).hostname or "")
     except ValueError:
@@ -165,7 +165,7 @@ def has_loopback(url: str) -> bool:
 
 
 def ip_address(text: str) -> IpAddress | None:
-    """Return an IP address, of IPv6 without its zone; None for any other text."""
+    """Return an IP address, IPv6 without its zone; None for any other text."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -185,7 +185,7 @@ def embedded_address(address: IpAddress) -> IpAddress:
 
 
 def is_public(address: IpAddress) -> bool:
-    """Tell whether an address leads out of the site; one of a Teredo tunnel or of a site's own NAT64 does not."""
+    """Return whether an address leads out of the site; one of a Teredo tunnel or of a site's own NAT64 does not."""
     end = embedded_address(address)
     plain = isinstance(address, ipaddress.IPv6Address) and (end == address or _is_isatap(address))
     if plain and (address not in _GLOBAL_UNICAST or address in _DOCUMENTATION):

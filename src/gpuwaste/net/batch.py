@@ -1,7 +1,7 @@
-"""A batch as it travels: NDJSON with an envelope line first, and its acknowledgement. It knows no type of row.
+"""A batch as it is sent: NDJSON with an envelope line first, and its acknowledgement, for any type of row.
 
-Whoever knows a type writes and reads its lines: ledger/hour.py, advice/verdicts/verdict_batch.py. Line numbers of
-an acknowledgement count from 1, the envelope; the first row is line 2.
+The module of a type writes and reads its lines: ledger/hour.py, advice/verdicts/verdict_batch.py. Line numbers of an
+acknowledgement count from 1, the envelope; the first row is line 2.
 """
 
 import json
@@ -14,14 +14,14 @@ from gpuwaste.core.errors import ParseError
 
 PROTOCOL: Final = 1
 PROTOCOL_MIN: Final = 1
-PROTOCOL_MAX: Final = PROTOCOL + 1  # one version ahead is understood: its additions are ignored
+PROTOCOL_MAX: Final = PROTOCOL + 1  # one version ahead is accepted: its additions are ignored
 MAX_BATCH_BYTES: Final = 1024 * 1024
 FIRST_ROW_LINE: Final = 2
 _MAX_NAME: Final = 256
 
 
 class BatchLine(Protocol):
-    """A row as it travels."""
+    """A row as it is sent."""
 
     @property
     def line(self) -> bytes:
@@ -35,19 +35,19 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[L]):
-    """Rows that travel together, in their order; the acknowledgement names the batch by its id."""
+    """Rows that are sent together, in their order; the acknowledgement names the batch by its id."""
 
     rows: tuple[L, ...]
     batch_id: str = field(default_factory=lambda: uuid4().hex)
 
     def part(self, rows: Sequence[L]) -> "Batch[L]":
-        """Return a batch of its own id with some of these rows."""
+        """Return a batch with some of these rows and a new id."""
         return Batch(tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A batch's first line: who sends; of verdicts `node` is the advisor's host, agent_version the advisor's."""
+    """A batch's first line: the sender; for verdicts `node` is the advisor's host, agent_version the advisor's."""
 
     cluster: str
     node: str
@@ -62,7 +62,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The hub's signed word on a batch, after its commit."""
+    """The hub's signed acknowledgement of a batch, after its commit."""
 
     batch_id: str
     accepted: int
@@ -88,7 +88,7 @@ def encode_batch(envelope: Envelope, batch: Batch[L]) -> bytes:
 
 
 def parse_envelope(body: bytes) -> tuple[Envelope, str]:
-    """Return the envelope and the batch id of a body. Raises ParseError; the protocol's number is not judged here."""
+    """Return the envelope and the batch id of a body. Raises ParseError; the protocol's number is not checked here."""
     fields = json_object(body.partition(b"\n")[0], "the batch's first line")
     protocol = fields.get("protocol")
     if isinstance(protocol, bool) or not isinstance(protocol, int):
@@ -104,7 +104,7 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
 
 
 def parse_rows(body: bytes, read: Callable[[bytes], _T]) -> Iterator[tuple[int, _T | ParseError]]:
-    """Yield each row's line number with the row, or with what is wrong with it; blank lines are no rows.
+    """Yield each row's line number with the row, or with what is wrong with it; blank lines are skipped.
 
     `read` makes a row of its line, or raises ParseError.
     """
@@ -118,7 +118,7 @@ def parse_rows(body: bytes, read: Callable[[bytes], _T]) -> Iterator[tuple[int, 
 
 
 def parse_ack(body: bytes, batch: Batch[L]) -> Ack:
-    """Return the acknowledgement of `batch`. Raises ParseError where it is another's, or does not cover each row."""
+    """Return the acknowledgement of `batch`. Raises ParseError where it is for another batch, or misses a row."""
     fields = json_object(body, "the acknowledgement")
     if fields.get("batch_id") != batch.batch_id:
         raise ParseError(f"the hub acknowledges batch {str(fields.get('batch_id'))[:40]!r}, not {batch.batch_id}")

@@ -1,15 +1,15 @@
-"""Connections whose request is not complete: anybody may open them, so they are counted and bounded.
+"""Limits connections whose request is not complete: anybody may open them, so they are counted and bounded.
 
-Where there are too many, one is cut. A network over its quota pays: over an eighth of all places with its connections
-that are older than a request sent at once ever gets, over half of them with any. Where no network is over its quota,
-those that wait for longest go first, by steps of age: of these the network with the most pays, in it the peer with the
-most, with its oldest.
+Where there are too many, one is closed. A network over its quota loses one: with over an eighth of all places, one of
+its connections that are older than a request sent at once ever gets; with over half of them, any. Where no network is
+over its quota, those that wait longest are closed first, by steps of age: of these the network with the most loses the
+oldest connection of its peer with the most.
 
-So one address, one network of many addresses and many networks of one address each cut their own connections. A fixed
-number for each address would hit a site whose agents come through one router.
+So one address, one network of many addresses and many networks of one address each only lose their own connections. A
+fixed number per address would hit a site whose agents connect through one router.
 
-A connection is counted from the moment it is taken: asyncio tells of a TLS connection only after its handshake, and
-what never makes one would be counted by nobody.
+A connection is counted as soon as it is accepted: asyncio reports a TLS connection only after its handshake, and one
+without a handshake would never be counted.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from typing import Any, Final, Protocol
 from gpuwaste.net.addresses import ip_address
 from gpuwaste.net.peers import peer_uid
 
-AGES_S: Final = (0.25, 1.0, 4.0)  # the first is far more than a request takes that is sent at once
-BACKLOG: Final = 128  # connections that the kernel keeps for us, at least
+AGES_S: Final = (0.25, 1.0, 4.0)  # the first is far longer than a request takes that is sent at once
+BACKLOG: Final = 128  # connections that the kernel queues for us, at least
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
-_IPV6_NETWORK_B: Final = 8  # a /64: what one host may have for itself
+_IPV6_NETWORK_B: Final = 8  # a /64: one host may have all of it
 _QUOTA: Final = 1 / 8  # of all places, for the old connections of one network
 _MOST_OF_ALL: Final = 1 / 2
 
@@ -42,10 +42,10 @@ class Waiting(Protocol):
 
 
 class ConnectionLimiter:
-    """At most `most` connections that wait; for one thread."""
+    """At most `most` waiting connections; for one thread."""
 
     def __init__(self, most: int, now_s: Callable[[], float] = time.monotonic) -> None:
-        self.cut = 0  # connections that had to go
+        self.cut = 0  # connections that were closed
         self._most = most
         self._now_s = now_s
         self._groups = [_Group() for _ in (0, *AGES_S)]  # by steps of age, the youngest first
@@ -55,7 +55,7 @@ class ConnectionLimiter:
         return sum(map(len, self._groups))
 
     def wait_for(self, peer: Hashable, connection: Waiting) -> None:
-        """Count a connection of which something is still to come; one that is counted keeps its age."""
+        """Count a connection whose request is incomplete; one that is already counted keeps its age."""
         if any(connection in group.since_s for group in self._groups):
             return
         self._groups[0].add(peer, connection, self._now_s())
@@ -68,14 +68,14 @@ class ConnectionLimiter:
             connection.cut_off()
 
     def have(self, peer: Hashable, connection: Waiting) -> None:
-        """Forget a connection whose request is there, or that is gone."""
+        """Drop a connection whose request is complete, or that is closed."""
         for group in self._groups:
             if connection in group.since_s:
                 group.remove(peer, connection)
                 self._networks.change(network_of(peer), -1)
 
     def _choice(self) -> tuple[Hashable, Waiting]:
-        """Return the connection that has to go, with its peer."""
+        """Return the connection to close, with its peer."""
         network = self._networks.first()
         share = self._networks.greatest / self._most
         old_first = self._groups[::-1]
@@ -90,7 +90,7 @@ class ConnectionLimiter:
         return group.of_busiest()
 
     def _age(self) -> None:
-        """Move connections on that have become older; each does so once a step."""
+        """Move connections that have become older to the next group; each moves once per step."""
         now_s = self._now_s()
         for (young, old), age_s in zip(pairwise(self._groups), AGES_S, strict=True):
             while young.since_s:
@@ -102,7 +102,7 @@ class ConnectionLimiter:
 
 
 class _Group:
-    """Connections by network and peer; who has the most is known without looking at all."""
+    """Connections by network and peer; finds the one with the most without a scan."""
 
     def __init__(self) -> None:
         self.since_s: dict[Waiting, tuple[Hashable, float]] = {}  # peer and when it began to wait, the oldest first
@@ -122,7 +122,7 @@ class _Group:
         self._networks.change(network, 1)
 
     def remove(self, peer: Hashable, connection: Waiting) -> None:
-        """Forget a connection that is counted."""
+        """Drop a connection that is counted."""
         network = network_of(peer)
         del self.since_s[connection]
         del self._held[peer][connection]
@@ -134,21 +134,21 @@ class _Group:
         self._networks.change(network, -1)
 
     def of(self, network: Hashable) -> tuple[Hashable, Waiting] | None:
-        """Return the oldest connection of the network's peer with the most, and that peer; None where it has none."""
+        """Return the network's peer with the most connections and its oldest one; None where the network has none."""
         if network not in self._peers:
             return None
         peer = self._peers[network].first()
         return peer, next(iter(self._held[peer]))
 
     def of_busiest(self) -> tuple[Hashable, Waiting]:
-        """Return the same of the network with the most connections here; there has to be one."""
+        """Return the same for the network with the most connections here; there must be one."""
         found = self.of(self._networks.first())
         assert found is not None  # noqa: S101 a network without connections has no rank
         return found
 
 
 class _Ranking:
-    """Counts by key, and the key with the greatest: changes by one and questions take the same time at any size."""
+    """Counts by key, and the key with the greatest count: changes by one and queries take constant time."""
 
     def __init__(self) -> None:
         self._count: dict[Hashable, int] = {}
@@ -175,13 +175,13 @@ class _Ranking:
             self.greatest = after
 
     def first(self) -> Hashable:
-        """Return the key with the greatest count; of several the one that has had it for longest."""
+        """Return the key with the greatest count; of several the one that has had it longest."""
         return next(iter(self._keys[self.greatest]))
 
 
 @lru_cache(maxsize=4096)
 def network_of(peer: Hashable) -> Hashable:
-    """Return the /24 or /64 of an address; a peer that is no address (a uid) is a network of its own."""
+    """Return the /24 or /64 of an address; a peer that is not an address (a uid) is a network of its own."""
     if not isinstance(peer, str):
         return peer
     address = ip_address(peer)
@@ -195,7 +195,7 @@ def network_of(peer: Hashable) -> Hashable:
 
 
 class Listener(socket.socket):
-    """Keeps the longest queue that it had: asyncio's one number is both, that queue and what it accepts at once."""
+    """Keeps the longest queue that it had: asyncio uses one number for that queue and for what it accepts at once."""
 
     queue: int = 0
 
@@ -206,14 +206,14 @@ class Listener(socket.socket):
 
 
 class LimitedListener(Listener):
-    """Counts each connection as one that waits until it is closed, or `arrived` names it; for one event loop."""
+    """Counts each connection as waiting until it is closed, or `arrived` is called for it; for one event loop."""
 
     limiter: ConnectionLimiter
     _taken: dict[int, "_Connection"]
 
     @classmethod
     def of(cls, listener: socket.socket, limiter: ConnectionLimiter) -> "LimitedListener":
-        """Take over a listening socket; the one that was given is closed."""
+        """Take over a listening socket; the given one is closed."""
         new = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
         new.limiter, new._taken = limiter, {}
         new.queue = max(BACKLOG, getattr(listener, "queue", 0))
@@ -231,7 +231,7 @@ class LimitedListener(Listener):
         return connection, address
 
     def arrived(self, number: int) -> bool:
-        """Count the connection with this descriptor no more; returns False for one that had been cut off."""
+        """Stop counting the connection with this descriptor; return False for one that had been cut off."""
         connection = self._taken.pop(number, None)
         if connection is None:
             return True
@@ -245,13 +245,13 @@ class _Connection(socket.socket):
     was_cut = False
 
     def cut_off(self) -> None:
-        """End it at once: whoever reads it finds what had come, then its end, and closes it."""
+        """End it at once: its reader gets the data received so far, then the end, and closes it."""
         self.was_cut = True
         with contextlib.suppress(OSError):
             self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close it and count it no more."""
+        """Close it and stop counting it."""
         self.listener.arrived(self.fileno())
         super().close()

@@ -1,4 +1,4 @@
-"""The hub as agents and advisors reach it: with their munge credential for the hub's user alone, or with a token."""
+"""The hub client of agents and advisors: with munge, where only the hub's user can acknowledge, or with a token."""
 
 import pwd
 from pathlib import Path
@@ -15,12 +15,12 @@ def daemon_client(config: Config) -> HubClient:
     common = config.common
     if common.token_file:
         return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
-    uid = hub_uid(config)  # before munge's library is looked for: the user's name is an error on any host
+    uid = hub_uid(config)  # before munge's library is searched: a wrong user name is an error on any host
     return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)
 
 
 def hub_uid(config: Config) -> int:
-    """Return the uid that the hub's credentials carry. Raises ConfigError."""
+    """Return the uid in the hub's credentials. Raises ConfigError."""
     user = config.agent.hub_user
     try:
         return pwd.getpwnam(user).pw_uid

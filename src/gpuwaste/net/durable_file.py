@@ -1,7 +1,7 @@
 """A small SQLite file that loses nothing: the outboxes of agent and advisor, and the journal of the actor.
 
-WAL mode with synchronous FULL: what a transaction stored is on disk when it returns. One process
-holds the file; a corrupt one is set aside, and a new one begun.
+WAL mode with synchronous FULL: a transaction's data is on disk when it returns. One process holds the file; a corrupt
+file is renamed, and a new one created.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.log_event import LogEvent
 
-_VACUUM_PAGES: Final = 1024  # free pages (4 KiB each) from which the file is made smaller
+_VACUUM_PAGES: Final = 1024  # free pages (4 KiB each) from which on the file is shrunk
 _CORRUPT_CODES: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _CORRUPT: Final = log_event.error(
     "outbox-corrupt: outbox {path} is corrupt ({reason}), kept as {kept}; rows in it that were not sent are unknown",
@@ -27,12 +27,12 @@ _T = TypeVar("_T")
 
 
 class DurableFile:
-    """One open file; threads share it, a lock keeps them apart.
+    """One open file; threads share it through a lock.
 
-    It is held by one process: a second one is refused. A corrupt file is set aside as `NAME.corrupt-N`, said once in
-    the log, and a new one is begun; `set_aside` names it. A subclass names its `migrations`, the steps from one PRAGMA
-    user_version to the next, and the `owner` whose second process would be in the way. One that is no outbox names
-    what is logged when it is `corrupt` (path, reason, kept), and what follows from a full disk.
+    Only one process can hold it. A corrupt file is renamed to `NAME.corrupt-N`, logged once, and a new one is created;
+    `set_aside` lists it. A subclass names its `migrations`, the steps from one PRAGMA user_version to the next, and the
+    `owner`, for the error when a second process holds the file. One that is not an outbox names the log event for when
+    it is `corrupt` (path, reason, kept), and the consequence of a full disk.
     """
 
     migrations: ClassVar[tuple[str, ...]] = ()
@@ -41,7 +41,7 @@ class DurableFile:
     when_full: ClassVar[str] = "; rows wait in memory"
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file, so that what is wrong with it is said at the start. Raises StoreError."""
+        """Open or create the file, so that problems are reported at the start. Raises StoreError."""
         self.path = path
         self.set_aside: list[Path] = []
         self._lock = threading.RLock()
@@ -59,7 +59,7 @@ class DurableFile:
         return int(self._run(lambda connection: connection.execute(sql).fetchone())[0])
 
     def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do `work` in one transaction; on a corrupt file set it aside and do it on a new one. Raises StoreError."""
+        """Run `work` in one transaction; a corrupt file is renamed, and `work` run on a new one. Raises StoreError."""
         with self._lock:
             for last in (False, True):
                 try:
@@ -99,11 +99,11 @@ class DurableFile:
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        # Exclusive before the first read: no other process gets in, and WAL needs no shared memory file.
+        # Exclusive before the first read: no other process gets access, and WAL needs no shared memory file.
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         if self.path.stat().st_size == 0:
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # possible before the first page only
-        # A small WAL: the default of 1000 pages would be most of what the agent keeps of a day.
+        # A small WAL: the default of 1000 pages would be most of what the agent stores in a day.
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=64"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -140,7 +140,7 @@ class DurableFile:
             try:
                 connection = self._opened()
                 if connection.execute("PRAGMA freelist_count").fetchone()[0] > _VACUUM_PAGES:
-                    connection.executescript("PRAGMA incremental_vacuum")  # execute would free one page
+                    connection.executescript("PRAGMA incremental_vacuum")  # execute would free only one page
             except sqlite3.Error as error:
                 _NOT_SHRUNK.log(path=self.path, error=error)
 
@@ -156,4 +156,4 @@ class DurableFile:
 
 
 def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte; the rest refines it
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the basic code; the rest refines it

@@ -1,4 +1,4 @@
-"""The type of GET /v1/health: how a hub fares. A reader takes one without the fields that a later hub added."""
+"""The type of GET /v1/health: the health of a hub. A reader accepts one without the fields that a later hub added."""
 
 from typing import Annotated, Final, Literal
 
@@ -11,7 +11,7 @@ _INBOX_LATE_S: Final = 120
 
 
 class AccountingHealth(Struct, kw_only=True, frozen=True):
-    """How the import from accounting stands."""
+    """The state of the import from accounting."""
 
     ok: bool = False
     lag_s: Annotated[float | None, Meta(description="Age of what was read last, seconds; null: nothing yet.")] = None
@@ -20,7 +20,7 @@ class AccountingHealth(Struct, kw_only=True, frozen=True):
 
 
 class PredictionHealth(Document, kw_only=True, frozen=True):
-    """How prediction stands: which model is in use, and what is wrong with it."""
+    """The state of prediction: which model is in use, and what is wrong with it."""
 
     state: Literal["starting", "ready", "not installed"] = "starting"
     model: Annotated[str, Meta(description="The name of the bundle in use; empty: none.")] = ""
@@ -45,14 +45,14 @@ class LedgerHealth(Struct, kw_only=True, frozen=True):
 
 
 class InboxHealth(Struct, kw_only=True, frozen=True):
-    """The batches that hubs standing by have taken and the hub that serves has not merged."""
+    """The batches that hubs standing by have accepted and the serving hub has not merged."""
 
     batches: int = 0
     age_s: Annotated[float | None, Meta(description="Age of the oldest, seconds; null: none waits.")] = None
 
     @property
     def late(self) -> bool:
-        """Whether they are not merged as they should be."""
+        """Whether merging them is late."""
         return (self.age_s or 0) >= _INBOX_LATE_S
 
 

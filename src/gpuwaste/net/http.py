@@ -1,7 +1,7 @@
 """The HTTP client: one exchange, bounded in time and size, over TCP, TLS or a Unix socket; redirects are not followed.
 
-Each exchange has a connection of its own. http.client sends the target as it is, which the credential is bound to;
-libraries with pools rewrite it, their time-outs bound each read and not the exchange, and a command would wait for
+Each exchange has its own connection. http.client sends the target unchanged, and the credential is bound to it;
+libraries with pools rewrite it, their timeouts limit each read and not the exchange, and a command would wait for
 their import (docs/decisions/0001-dependencies.md). Every error is a WireError, which names the URL in one line.
 """
 
@@ -35,7 +35,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     headers: HTTPMessage
@@ -44,7 +44,7 @@ class HttpAnswer:
 
 
 def tls_context(ca: str) -> ssl.SSLContext:
-    """Return a client's context that trusts `ca`, or the system's authorities. Raises ConfigError."""
+    """Return a client's TLS context that trusts `ca`, or the system's authorities. Raises ConfigError."""
     try:
         return ssl.create_default_context(cafile=ca or None)
     except (OSError, ssl.SSLError) as error:
@@ -56,7 +56,7 @@ class UnreachedError(RetryableWireError):
 
 
 class DeadlineError(RetryableWireError):
-    """The exchange was not complete in time: the server may be at work on the request."""
+    """The exchange was not complete in time: the server may still be processing the request."""
 
 
 class AnswerSizeError(WireError):
@@ -64,7 +64,7 @@ class AnswerSizeError(WireError):
 
 
 def cause_of(error: WireError) -> str:
-    """Return what an exchange failed of in a few words, without the URL and what to do."""
+    """Return the cause of a failed exchange in a few words, without the URL and the advice."""
     return _words(error.__cause__) if isinstance(error.__cause__, Exception) else str(error)
 
 
@@ -82,7 +82,7 @@ class UnixConnection(HTTPConnection):
 
 
 class _Watchdog:
-    """Breaks a connection off when the whole exchange takes longer: a drip of bytes renews each read's time."""
+    """Aborts a connection when the entire exchange takes longer: slow single bytes renew each read's timeout."""
 
     def __init__(self, connection: HTTPConnection, seconds: float) -> None:
         self._connection = connection
@@ -90,7 +90,7 @@ class _Watchdog:
         self._timer.daemon = True
         self.late = False
         self.sock: socket.socket | None = (
-            None  # once connected: http.client forgets it where the answer ends by a close
+            None  # once connected: http.client drops it where the answer ends with a close
         )
 
     def __enter__(self) -> Self:
@@ -109,7 +109,7 @@ class _Watchdog:
 
 
 class HttpExchange:
-    """Sends one request to an endpoint and reads its whole answer."""
+    """Sends one request to an endpoint and reads its complete answer."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class HttpExchange:
         *,
         check_peer: Callable[[str], None] | None = None,
     ) -> None:
-        """`check_peer` gets the address that was connected to, and may raise before anything of the request is sent."""
+        """`check_peer` gets the address of the connected peer, and may raise before anything of the request is sent."""
         self._endpoint = endpoint
         self._check_peer = check_peer
         self._tls = tls
@@ -130,11 +130,11 @@ class HttpExchange:
         self._max_bytes = max_bytes
 
     def send(self, request: HttpRequest, sink: BinaryIO | None = None) -> HttpAnswer:
-        """Return the answer, whatever its status; the body of a good one goes to `sink` where there is one.
+        """Return the answer, whatever its status; the body of a successful one is written to `sink` where there is one.
 
         Raises UnreachedError where the server is not reached, DeadlineError where it is not done in time,
-        RetryableWireError where it breaks off; AuthError where its certificate is not trusted; AnswerSizeError where
-        the answer is too large; WireError where it is no HTTP.
+        RetryableWireError where the connection breaks; AuthError where its certificate is not trusted;
+        AnswerSizeError where the answer is too large; WireError where it is not HTTP.
         """
         connection = self._connection()
         watchdog = _Watchdog(connection, self._timeout_s)
@@ -154,11 +154,11 @@ class HttpExchange:
     def _exchange(
         self, connection: HTTPConnection, watchdog: _Watchdog, request: HttpRequest, sink: BinaryIO | None
     ) -> HttpAnswer:
-        # A server that refuses early closes its reading side; its answer can be there all the same.
+        # A server that rejects early closes its reading side; its answer may have arrived all the same.
         self._connect(connection)
         if self._check_peer is not None:
             self._check_peer(str(connection.sock.getpeername()[0]))
-        connection.sock.settimeout(self._timeout_s)  # an answer may take longer than a connection
+        connection.sock.settimeout(self._timeout_s)  # an answer may take longer than connecting
         with suppress(BrokenPipeError):
             connection.request(request.method, request.target, request.body or None, request.headers)
         watchdog.sock = connection.sock
@@ -194,7 +194,7 @@ class HttpExchange:
             if size > self._max_bytes:
                 raise AnswerSizeError(f"{self._endpoint.url}: the answer is larger than {self._max_bytes} bytes")
             yield part
-        if response.length:  # http.client takes an answer that ends early for a whole one
+        if response.length:  # http.client treats an answer that ends early as complete
             raise IncompleteRead(b"", response.length)
 
     def _connection(self) -> HTTPConnection:
@@ -207,13 +207,13 @@ class HttpExchange:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn what sockets, TLS and HTTP raise into the wire's errors."""
+        """Turn the errors of sockets, TLS and HTTP into WireError and its subclasses."""
         url = self._endpoint.url
         try:
             yield
         except ssl.SSLCertVerificationError as error:
             raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
-        except TimeoutError as error:  # of a socket that waits as long as all may take
+        except TimeoutError as error:  # of a socket whose timeout is that of the entire exchange
             raise self._too_late() from error
         except (OSError, IncompleteRead) as error:
             raise RetryableWireError(f"{url}: {_words(error)}: {self._endpoint.hint}") from error

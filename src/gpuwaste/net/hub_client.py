@@ -1,6 +1,6 @@
-"""The hub as its clients see it: GET for reports and maps, POST of hours with a signed acknowledgement.
+"""The client of the hub: GET for reports and maps, POST of hours with a signed acknowledgement.
 
-What travels is imported where it is read or written: a report needs none of it, and a user waits for each import.
+The transferred types are imported where they are used: a report needs none, and a user waits for each import.
 """
 
 import json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROLE_HEADER: Final = "Gpuwaste-Role"
 STANDS_BY: Final = "stands-by"
-"""How a hub that stands by marks its answers: it has done nothing with the request, so the next may be asked."""
+"""The mark in the answers of a hub that stands by: it did not process the request, so the next hub can be tried."""
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
 VERDICTS_PATH: Final = "/v1/verdicts"
@@ -54,22 +54,22 @@ _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _NOT_INSTALLED: Final = 501
 _LATER: Final = 503
-_STANDS_BY_S: Final = 5.0  # where such a hub does not say when to come back
+_STANDS_BY_S: Final = 5.0  # where such a hub does not name when to retry
 _MAX_DIGITS: Final = 6  # of Retry-After, in seconds; a date is not read
 _T = TypeVar("_T")
 
 
 class RefusedError(WireError):
-    """The hub understood the request and refuses it in its own words; the same request is refused again."""
+    """The hub understood the request and rejects it with a message; the same request will be rejected again."""
 
     def __init__(self, message: str, status: int, protocol: tuple[int, int] | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.protocol = protocol  # of a 426: the lowest and the highest protocol that the hub speaks
+        self.protocol = protocol  # of a 426: the lowest and the highest protocol that the hub supports
 
 
 class BusyError(RetryableWireError):
-    """The hub is there, has too much to do, and says when to come back."""
+    """The hub answers, is overloaded, and names when to retry."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -77,16 +77,16 @@ class BusyError(RetryableWireError):
 
 
 class StandsByError(BusyError):
-    """The hub stands by: it answers, and has done nothing with the request."""
+    """The hub stands by: it answers, and did not process the request."""
 
 
 class HubClient:
-    """Talks to the hub; each attempt carries a fresh credential. Threads may share one object.
+    """Sends requests to the hub; each attempt carries a fresh credential. Threads may share one object.
 
     `urls` are those of all hosts that a hub may run on, separated by spaces. Where one is not reached, or stands by and
-    does not answer this, the next is asked at once, also where a question by GET gets a 503. Where one does not answer
-    in time, or puts a batch off, the next attempt begins with the next one. `timeout_s` bounds a whole exchange with
-    one. A WireError that is none of its subclasses says that something else than a hub answered.
+    does not answer this request, the next is tried at once, also where a GET gets a 503. Where one does not answer in
+    time, or postpones a batch, the next attempt begins with the next one. `timeout_s` limits the entire exchange with
+    one. A WireError that is none of its subclasses means that something other than a hub answered.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class HubClient:
         return self._found(answer, path)
 
     def post(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a question as JSON and return the JSON object that answers it. Raises as `get` does."""
+        """Send a request as JSON and return the JSON object of the answer. Raises as `get` does."""
         target, body = quote(path), json.dumps(question).encode()
         return self._found(self._send("POST", target, body, MAX_ANSWER_BYTES, "application/json"), path)
 
     def post_signed(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Do as `post`, and make sure that the hub itself answered this very request. Raises AuthError besides."""
+        """Do as `post`, and verify that the hub itself answered exactly this request. Also raises AuthError."""
         if self._issuer is None:
             raise AuthError("orders need a credential: munge, or token_file")
         target, body = quote(path), json.dumps(question).encode()
@@ -129,11 +129,11 @@ class HubClient:
         return _predictions(self.post(PREDICT_PATH, {"requests": list(requests)}), len(requests))
 
     def expect(self, requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return when each request would start and end, as the hub's queue has it."""
+        """Return when each request would start and end, by the hub's queue."""
         return self.post(PLAN_PATH, {"requests": list(requests)})
 
     def expect_job(self, printed_id: str) -> dict[str, Any]:
-        """Return when a job that waits is expected to start and end."""
+        """Return when a pending job is expected to start and end."""
         return self.get(PLAN_PATH, {"job": printed_id})
 
     def record_plan(self, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class HubClient:
         return _predictions(self.get(PREDICT_PATH, {"job": printed_id}), None)
 
     def history(self, after: int, limit: int, read: Callable[[object], _T]) -> list[_T]:
-        """Return what happened to runs after event `after`, at most `limit` events, each as `read` takes it.
+        """Return the events of runs after event `after`, at most `limit`, each converted by `read`.
 
         Raises as `get` and `read` do.
         """
@@ -161,8 +161,8 @@ class HubClient:
     def post_hours(self, envelope: "Envelope", batch: "Batch[L]") -> "Ack":
         """Send a batch and return the hub's acknowledgement, its signature checked.
 
-        Raises RefusedError where the hub refuses the batch as a whole; otherwise as `get`. After any error the hub may
-        have the rows all the same: sending them again is harmless.
+        Raises RefusedError where the hub rejects the entire batch; otherwise as `get`. After any error the hub may have
+        the rows all the same: sending them again is harmless.
         """
         return self._post_rows(HOURS_PATH, envelope, batch)
 
@@ -184,7 +184,7 @@ class HubClient:
             raise WireError(f"{answer.url}: {error}") from error
 
     def get_snapshot(self, directory: Path) -> None:
-        """Write the hub's state of the history to `directory`, which is replaced as a whole; `Follower.load` reads it.
+        """Write the hub's state of the history to `directory`, which is replaced completely; `Follower.load` reads it.
 
         Raises as `get` does (RetryableWireError while the hub still reads its history), and StoreError.
         """
@@ -231,7 +231,7 @@ class HubClient:
         *,
         sink: BinaryIO | None = None,
     ) -> tuple[HttpAnswer, str]:
-        """Return the answer of the first hub that takes the request, and the credential that it was sent with."""
+        """Return the answer of the first hub that accepts the request, and the credential that it was sent with."""
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
         passed: list[RetryableWireError] = []
         put_off: tuple[HttpAnswer, str] | None = None
@@ -261,7 +261,7 @@ class HubClient:
         raise _nobody(passed)
 
     def _headers(self, method: str, target: str, body: bytes, content: str) -> dict[str, str]:
-        """Return the headers of one attempt: each has a credential of its own."""
+        """Return the headers of one attempt: each has its own credential."""
         headers = {"Accept": "application/json"}
         if body:
             headers["Content-Type"] = content
@@ -271,11 +271,11 @@ class HubClient:
 
     @property
     def _endpoint(self) -> Endpoint:
-        """Whose turn it is."""
+        """The endpoint whose turn it is."""
         return self._endpoints[self._turn]
 
     def _pass_on(self, endpoint: Endpoint) -> None:
-        """Let the one after this be the next that is asked; where two threads failed at once it is passed on once."""
+        """Make the endpoint after this one the next to use; where two threads fail at once, it moves on only once."""
         self._turn = (self._endpoints.index(endpoint) + 1) % len(self._endpoints)
 
     def _found(self, answer: HttpAnswer, path: str) -> dict[str, Any]:
@@ -311,12 +311,12 @@ class HubClient:
 
 
 def _stands_by(answer: HttpAnswer) -> bool:
-    """Tell whether a hub has done nothing with the request because it stands by."""
+    """Return whether a hub did not process the request because it stands by."""
     return answer.status == _LATER and answer.headers.get(ROLE_HEADER) == STANDS_BY
 
 
 def _put_off(url: str, answer: HttpAnswer) -> RetryableWireError:
-    """Return the error of a 503, should no other hub take the request."""
+    """Return the error of a 503, for the case that no other hub accepts the request."""
     error = _later(f"{url}: {_words_of(answer)}", answer.headers.get("Retry-After", ""))
     if not _stands_by(answer):
         return error
@@ -325,7 +325,7 @@ def _put_off(url: str, answer: HttpAnswer) -> RetryableWireError:
 
 
 def _nobody(passed: Sequence[RetryableWireError]) -> RetryableWireError:
-    """Return the error for the caller where no hub took the request, from those of each of them."""
+    """Return the error for the caller where no hub accepted the request, from the error of each."""
     if len(passed) == 1:
         return passed[0]
     words = "; ".join(map(str, passed))
@@ -342,7 +342,7 @@ def _later(said: str, after: str) -> RetryableWireError:
 
 
 def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str, Any]]:
-    """Return the documents of an answer of /v1/predict. Raises WireError where they are not there."""
+    """Return the documents in an answer of /v1/predict. Raises WireError where they are missing."""
     found = answer.get("predictions")
     if (
         not isinstance(found, list)
@@ -362,7 +362,7 @@ def _json_object(answer: HttpAnswer) -> dict[str, Any] | None:
 
 
 def _words_of(answer: HttpAnswer) -> str:
-    """Return the hub's own words for an error, as one printable line."""
+    """Return the hub's own message for an error, as one printable line."""
     error = (_json_object(answer) or {}).get("error", "")
     return words_of(error)
 

@@ -1,7 +1,7 @@
-"""/metrics over HTTP or HTTPS, on threads of its own, with an optional bearer token, and what every daemon has there.
+"""/metrics over HTTP or HTTPS, on its own threads, with an optional bearer token, and the metrics of every daemon.
 
-The metrics of every daemon (version, start, clock, room for its state) carry no name of the daemon, so that one rule
-watches all; Prometheus' own `job` and `instance` tell which.
+The common metrics (version, start, clock, space for its state) do not carry the daemon's name, so that one rule covers
+all daemons; Prometheus' own `job` and `instance` identify them.
 """
 
 import hmac
@@ -40,7 +40,7 @@ _SIZE: Final = ("gpuwaste_state_size_bytes", "Size of the file system of state_d
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is answered on a path of its own."""
+    """An answer on a separate path."""
 
     status: HTTPStatus
     body: bytes
@@ -48,7 +48,7 @@ class Reply:
 
 
 Answers = Mapping[str, Callable[[str, str], Reply]]
-"""By path, from the target and the Authorization header."""
+"""Functions by path; each makes the answer from the target and the Authorization header."""
 
 
 class MetricsServer:
@@ -68,7 +68,7 @@ class MetricsServer:
         token_file: str = "",
         answers: Answers | None = None,
     ) -> None:
-        """`answers` are paths beside /metrics, which know by themselves whom they answer."""
+        """`answers` are paths in addition to /metrics; they check the caller themselves."""
         token = server_token(token_file, section) if token_file else b""
         context = server_tls(tls_cert, tls_key, section) if tls_cert else None
         address = parse_listen(listen, section)
@@ -83,7 +83,7 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port on which it listens."""
         return int(self._server.address[1])
 
     def start(self) -> None:
@@ -96,7 +96,7 @@ class MetricsServer:
 
 
 def exporter(settings: AdvisorConfig | ActorConfig, registry: CollectorRegistry, section: str) -> MetricsServer | None:
-    """Return what serves a registry as a section of the configuration says, None where it says no address."""
+    """Return the server of a registry as configured in a section, None where the section has no address."""
     if not settings.listen:
         return None
     return MetricsServer(
@@ -105,7 +105,7 @@ def exporter(settings: AdvisorConfig | ActorConfig, registry: CollectorRegistry,
 
 
 class ExporterPart(Part):
-    """A daemon's server of metrics, None where its section says no address."""
+    """A daemon's metrics server, None where its section has no address."""
 
     def __init__(self, server: MetricsServer | None) -> None:
         self.server = server
@@ -122,30 +122,30 @@ class ExporterPart(Part):
 
 
 class _Memory:
-    """A connection for http.server whose request is there and whose answer is kept."""
+    """A connection for http.server whose request has been read and whose answer is kept in memory."""
 
     def __init__(self, request: bytes) -> None:
         self._request = request
         self.answer = b""
 
     def makefile(self, *_: Any) -> io.BytesIO:
-        """Return what is read."""
+        """Return the request as a file."""
         return io.BytesIO(self._request)
 
     def sendall(self, data: bytes) -> None:
-        """Take what is written."""
+        """Collect the answer."""
         self.answer += data
 
 
 def _answerer(registry: CollectorRegistry, token: bytes, answers: Answers) -> Callable[[Request], bytes]:
-    """Return what answers a request; HTTP is read and written by the standard library's handler."""
+    """Return a function that answers a request; the standard library's handler reads and writes HTTP."""
 
     class Handler(BaseHTTPRequestHandler):
         server_version = "gpuwaste"
         sys_version = ""
 
         def do_GET(self) -> None:
-            """Answer /metrics, or what answers on a path of its own."""
+            """Answer /metrics, or one of the separate paths."""
             path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
             if path in answers:
                 reply = answers[path](self.path, authorization)
@@ -184,7 +184,7 @@ def _answerer(registry: CollectorRegistry, token: bytes, answers: Answers) -> Ca
 
 
 def server_tls(cert: str, key: str, section: str) -> ssl.SSLContext:
-    """Return what shows a certificate to scrapers. Raises ConfigError."""
+    """Return the TLS context with the certificate for scrapers. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(cert, key or None)
@@ -205,7 +205,7 @@ def server_token(path: str, section: str) -> bytes:
 
 
 class ProgramCollector(Collector):
-    """Yields these metrics; the room is absent where there is no state_dir or it cannot be looked at."""
+    """Yields these metrics; the space is absent where there is no state_dir or it cannot be read."""
 
     def __init__(self, version: str, now_us: Callable[[], int], state_dir: Path | None) -> None:
         self._version = version
@@ -214,7 +214,7 @@ class ProgramCollector(Collector):
         self._began_us = now_us()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what there is now."""
+        """Yield the current metrics."""
         build = GaugeMetricFamily(*_BUILD, labels=["version"])
         build.add_metric([self._version], 1)
         yield build

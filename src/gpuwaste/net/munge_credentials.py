@@ -1,6 +1,6 @@
-"""munge credentials through libmunge: who encoded a payload, where and when, as munged vouches for it.
+"""munge credentials through libmunge: who encoded a payload, where and when, verified by munged.
 
-A decode is judged by its return code alone: an expired or replayed credential still comes with a uid and a payload.
+Only the return code of a decode counts: an expired or replayed credential still has a uid and a payload.
 """
 
 import ctypes
@@ -28,17 +28,17 @@ _CLOCK_CODES: Final = frozenset({EXPIRED, REWOUND})
 
 @dataclass(frozen=True, slots=True)
 class MungeIdentity:
-    """What munged vouches for about a credential."""
+    """The facts about a credential that munged has verified."""
 
     uid: int
     gid: int
-    origin_address: str  # IPv4 address of the encoding host, as its munged knows itself
+    origin_address: str  # IPv4 address of the encoding host, as its munged reports it
     encoded_at: int  # UTC seconds
     payload: bytes
 
 
 class Munge:
-    """Encodes and decodes with the munged behind `socket` ("": munge's default). Threads may share one object."""
+    """Encodes and decodes with the munged at `socket` ("": munge's default). Threads may share one object."""
 
     def __init__(self, socket: str = "") -> None:
         require_room("[common] munge_socket", socket)
@@ -62,9 +62,9 @@ class Munge:
                 _free(made)
 
     def decode(self, credential: str) -> MungeIdentity:
-        """Return what munged vouches for; a credential decodes once.
+        """Return the verified facts; a credential decodes only once.
 
-        Raises AuthError on every code but success; RetryableAuthError where a fresh credential may succeed (expired,
+        Raises AuthError on every code except success; RetryableAuthError where a fresh credential may succeed (expired,
         from the future, munged not reachable).
         """
         raw = _checked_text(credential)
@@ -86,7 +86,7 @@ class Munge:
 
     @contextmanager
     def _context(self) -> Iterator[ctypes.c_void_p]:
-        """Make a context for one call: threads must not share one, and a decode changes its own."""
+        """Make a context for one call: threads must not share one, and a decode changes it."""
         context = ctypes.c_void_p(self._lib.munge_ctx_create())
         if not context:
             raise RetryableAuthError("munge: out of memory")
@@ -153,7 +153,7 @@ def _check_digest(payload: bytes, digest: str, what: str) -> None:
 
 
 def _checked_text(credential: str) -> bytes:
-    """Refuse what libmunge, a C library, should not be handed."""
+    """Reject texts that must not be passed to libmunge, a C library."""
     if len(credential) > MAX_CREDENTIAL:
         raise AuthError(f"munge: a credential of {len(credential)} characters is more than {MAX_CREDENTIAL}")
     if not (credential.isascii() and credential.isprintable() and credential):
@@ -176,7 +176,7 @@ def _libc() -> ctypes.CDLL:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """Load libmunge and declare what is used of it. Raises ConfigError."""
+    """Load libmunge and declare the functions that are used. Raises ConfigError."""
     try:
         lib = ctypes.CDLL("libmunge.so.2")
     except OSError as error:

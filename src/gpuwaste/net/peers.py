@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection, as the kernel knows it: of a Unix socket, or of TCP from this host.
+"""The user at the other end of a connection, from the kernel: of a Unix socket, or of TCP from this host.
 
 The other end of a TCP connection is in the table of this network namespace only where it is a socket of this host.
 Format: proc_net_tcp.rst of the Linux kernel.
@@ -24,7 +24,7 @@ _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 
 
 def peer_of(sock: Any) -> tuple[int, int]:
-    """Return the pid and the uid of the process at the other end, as they were when it connected or listened."""
+    """Return the pid and the uid of the process at the other end, at the time when it connected or listened."""
     pid, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return pid, uid
 
@@ -37,7 +37,7 @@ def peer_uid(sock: Any) -> int | None:
 
 
 def ends_of(sock: Any) -> Ends | None:
-    """Return the ends of a TCP connection, None for any other socket and for one that is closed."""
+    """Return the ends of a TCP connection, None for any other socket and for a closed one."""
     if sock is None or sock.family not in {socket.AF_INET, socket.AF_INET6}:
         return None
     try:
@@ -48,9 +48,9 @@ def ends_of(sock: Any) -> Ends | None:
 
 
 def uid_at_other_end(ends: Ends) -> int | None:
-    """Return whose socket the other end is; None where it is on another host or not open any more.
+    """Return the uid that owns the socket at the other end; None where it is on another host or no longer open.
 
-    A process that passes on what others sent, such as a proxy, is the one that is found.
+    For a process that forwards requests of others, such as a proxy, it is the proxy's.
     """
     ours, theirs = ends
     wanted = {(there, here) for there, here in zip(_forms(*theirs), _forms(*ours), strict=False)}
@@ -61,7 +61,7 @@ def uid_at_other_end(ends: Ends) -> int | None:
 
 
 def is_own_address(address: str) -> bool:
-    """Tell whether an IPv4 address is one of this host's: what is sent there would have it as source too."""
+    """Return whether an IPv4 address is one of this host's: packets sent there would also have it as source."""
     try:
         wanted = str(ipaddress.IPv4Address(address))
         with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sock:
@@ -83,7 +83,7 @@ def _lines() -> Iterator[list[str]]:
 
 
 def _forms(address: str, port: int) -> list[str]:
-    """Return how the kernel prints an end: as IPv4, and as IPv4 within IPv6; of IPv6 the one form."""
+    """Return how the kernel prints an end: as IPv4, and as IPv4 within IPv6; for IPv6 the one form."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped

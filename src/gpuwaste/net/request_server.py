@@ -1,7 +1,7 @@
-"""Connections of one request and one answer each, on threads that are all started at the start.
+"""Serves connections of one request and one answer each, on threads that are all started at the beginning.
 
-One thread takes connections and reads requests, however many there are and however slowly they speak; a few others
-answer. So a flood costs no thread, and no thread that cannot be started ends anything.
+One thread accepts connections and reads requests, however many there are and however slowly they send; a few others
+answer. So a flood needs no more threads, and nothing fails because a thread cannot be started.
 """
 
 import asyncio
@@ -19,32 +19,32 @@ from gpuwaste.core.log_event import BUG
 from gpuwaste.net.connection_limiter import ConnectionLimiter, LimitedListener
 from gpuwaste.net.peers import peer_uid
 
-_ACCEPTS: Final = 16  # taken in before those that are there are read
-_OPEN_TIMES: Final = 4  # connections in all, with those that asked and have not read their answer
+_ACCEPTS: Final = 16  # accepted before the open ones are read
+_OPEN_TIMES: Final = 4  # connections in total, including those with a complete request that have not read their answer
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a connection may take: a request ends with `end`, after `most` bytes, or with its time."""
+    """Limits of a connection: a request ends with `end`, after `most` bytes, or at its deadline."""
 
     end: bytes
     most: int
-    deadline_s: float  # to ask, and again to take the answer
+    deadline_s: float  # for the request, and again for reading the answer
     connections: int = 64
     workers: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What came, and the uid of who sent it over a Unix socket."""
+    """The received data, and the uid of its sender over a Unix socket."""
 
     data: bytes
     uid: int | None
 
 
 class RequestServer:
-    """Answers what comes on `listener`, which is closed with it."""
+    """Answers requests on `listener`, which is closed with it."""
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class RequestServer:
             thread.start()
 
     def stop(self) -> None:
-        """Stop to answer; a request that is being worked on is not waited for."""
+        """Stop answering, without waiting for a request in progress."""
         if self._thread.is_alive():
-            with contextlib.suppress(RuntimeError):  # it has just ended by itself
+            with contextlib.suppress(RuntimeError):  # it has just ended
                 self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
         for _ in self._workers:
@@ -92,11 +92,11 @@ class RequestServer:
         self._listener.close()
 
     def opened(self, conversation: "_Conversation") -> None:
-        """Note a connection; on the loop's thread, as the next two."""
+        """Register a connection; on the loop's thread, like the next two."""
         self._open.add(conversation)
 
     def asked(self, conversation: "_Conversation") -> None:
-        """Have a request answered; where too many wait for that, or to be read, the connection ends."""
+        """Queue a request for its answer; where too many wait for that, or to be read, the connection is closed."""
         wanted = self._listener.arrived(conversation.number)
         if not wanted or len(self._open) > _OPEN_TIMES * self.limits.connections:
             conversation.end()
@@ -140,7 +140,7 @@ class RequestServer:
 
 
 class _Conversation(asyncio.Protocol):
-    """One connection; its methods are the loop's but for what `_work` reads."""
+    """One connection; only the loop calls its methods, `_work` only reads attributes."""
 
     def __init__(self, server: RequestServer, loop: asyncio.AbstractEventLoop) -> None:
         self.request = Request(b"", None)
@@ -159,7 +159,7 @@ class _Conversation(asyncio.Protocol):
         self._server.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of the request; what follows it is not kept."""
+        """Add data to the request; data after its end is dropped."""
         if self._asked:
             return
         self._data += data
@@ -167,13 +167,13 @@ class _Conversation(asyncio.Protocol):
             self._ask()
 
     def eof_received(self) -> bool:
-        """Take what came before the end as the request; the answer is sent all the same."""
+        """Take the data received before the end as the request; the answer is still sent."""
         if not self._asked and self._data:
             self._ask()
         return self._asked and self._transport.get_extra_info("sslcontext") is None
 
     def answered(self, answer: bytes) -> None:
-        """Send the answer and hang up, once the peer has taken it or its time is over."""
+        """Send the answer and close, once the peer has read it or its time is over."""
         if self.gone:
             return
         self._clock = self._loop.call_later(self._server.limits.deadline_s, self._transport.abort)
@@ -191,7 +191,7 @@ class _Conversation(asyncio.Protocol):
         self._transport.abort()
 
     def _late(self) -> None:
-        """Answer what came of a request, so that its sender learns why; a silent connection ends."""
+        """Answer an incomplete request, so that its sender learns why; a connection without data is closed."""
         if self._data:
             self._ask()
         else:
@@ -206,5 +206,5 @@ class _Conversation(asyncio.Protocol):
 
 
 def _trouble(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Note what asyncio could not do for one connection, such as a handshake, or to accept without a descriptor."""
+    """Log what asyncio could not do for one connection, such as a handshake, or an accept without a free descriptor."""
     _log.debug("a connection is not served: %s: %s", context.get("message"), context.get("exception"))

@@ -1,4 +1,4 @@
-"""Credentials: who is at the other end, bound to a digest of the request, or of the acknowledgement's body.
+"""Credentials: the identity of the other end, bound to a digest of the request, or of the acknowledgement's body.
 
 The target is the path with its query exactly as on the request line, percent-encoding included. munge and token files
 implement both sides of a credential.
@@ -13,18 +13,18 @@ from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.core.refusal import UNAUTHORIZED, Refusal
 
 ACK_HEADER: Final = "Gpuwaste-Ack"
-MAX_CREDENTIAL: Final = 8192  # characters; web servers bound a header at this size
+MAX_CREDENTIAL: Final = 8192  # characters; web servers limit a header to this size
 Via = Literal["munge", "token", "peer"]
 _SCHEMES: Final[Mapping[str, Via]] = {"munge": "munge", "bearer": "token"}
 
 
 class RetryableAuthError(AuthError, RetryableWireError):
-    """The credential was refused for a reason that passes: a clock, its age, or a credential service that is down."""
+    """The credential was rejected for a temporary reason: a clock, its age, or a credential service that is down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The proven identity of a request's sender."""
+    """The verified identity of a request's sender."""
 
     uid: int | None  # None for a token: it names a node or a user, not a uid
     origin: str  # IPv4 address of the host on which the credential was made; "" where unknown
@@ -34,16 +34,16 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class SignedAnswer:
-    """An answer that its caller can prove to be the hub's, by its headers."""
+    """An answer that its caller can verify to be the hub's, by its headers."""
 
     body: bytes
     headers: dict[str, str]
 
 
 class CredentialIssuer(Protocol):
-    """The client's side: proves who asks, and checks that an acknowledgement is the hub's."""
+    """The client's side: proves the caller's identity, and checks that an acknowledgement is the hub's."""
 
-    secret: bool  # what is sent must not be seen by others: never in the clear over a network
+    secret: bool  # others must not see what is sent: never in clear text over a network
 
     def issue(self, digest: str) -> str:
         """Return a fresh value for the Authorization header. Raises AuthError."""
@@ -55,7 +55,7 @@ class CredentialIssuer(Protocol):
 
 
 class CredentialChecker(Protocol):
-    """The hub's side: finds out who asks, and signs acknowledgements for them."""
+    """The hub's side: verifies the caller's identity, and signs acknowledgements for them."""
 
     def check(self, credential: str, digest: str) -> Caller:
         """Return the sender of the credential (Authorization's value without its scheme). Raises AuthError."""
@@ -78,16 +78,16 @@ def ack_digest(body: bytes, authorization: str = "") -> str:
 
 
 def sign_request(issuer: CredentialIssuer, method: str, target: str, body: bytes = b"") -> dict[str, str]:
-    """Return the headers that prove who sends the request; good for one attempt. Raises AuthError."""
+    """Return the headers that prove the sender of the request; valid for one attempt. Raises AuthError."""
     return {"Authorization": issuer.issue(request_digest(method, target, body))}
 
 
 def verify_request(
     checkers: Mapping[Via, CredentialChecker], authorization: str, method: str, target: str, body: bytes = b""
 ) -> Caller:
-    """Return who sent the request, by the Authorization header's scheme.
+    """Return the sender of the request, by the Authorization header's scheme.
 
-    Raises AuthError; RetryableAuthError where the same caller may succeed with a fresh credential.
+    Raises AuthError; RetryableAuthError where the caller may succeed with a fresh credential.
     """
     if len(authorization) > MAX_CREDENTIAL:
         raise AuthError(f"Authorization has {len(authorization)} characters, more than {MAX_CREDENTIAL}")
@@ -102,7 +102,7 @@ def verify_request(
 def proven_caller(
     checkers: Mapping[Via, CredentialChecker], authorization: str, method: str, target: str, body: bytes = b""
 ) -> Caller:
-    """Return who made the credential for exactly this request. Raises Refusal 401."""
+    """Return the caller that made the credential for exactly this request. Raises Refusal 401."""
     try:
         return verify_request(checkers, authorization, method, target, body)
     except AuthError as error:
@@ -110,7 +110,7 @@ def proven_caller(
 
 
 def sender_of(caller: Caller) -> str:
-    """Return who a caller is, in words."""
+    """Return a caller's name as text."""
     return f"uid {caller.uid}" if caller.via != "token" else f"the token of {caller.name}"
 
 
@@ -119,7 +119,7 @@ def sign_ack(
 ) -> dict[str, str]:
     """Return the headers that prove to `caller` that the hub made this acknowledgement. Raises AuthError.
 
-    With the `authorization` of a request it answers that request and no other: munge makes a credential for each.
+    With the `authorization` of a request it is valid only for that request: munge makes a credential for each.
     """
     if caller.via not in checkers:
         return {}
@@ -127,11 +127,11 @@ def sign_ack(
 
 
 def verify_ack(issuer: CredentialIssuer, credential: str, body: bytes, authorization: str = "") -> None:
-    """Raise AuthError unless the hub signed this acknowledgement, of the request with this `authorization`."""
+    """Raise AuthError unless the hub signed this acknowledgement for the request with this `authorization`."""
     if not credential:
         raise AuthError(f"the answer is not signed ({ACK_HEADER} is missing)")
     issuer.check_ack(credential.strip(), ack_digest(body, authorization))
 
 
 Checkers = Mapping[Via, CredentialChecker]
-"""The checkers of credentials, by the way in which these come."""
+"""The checkers of credentials, by the way in which they are sent."""

@@ -1,4 +1,4 @@
-"""How the hub asks an agent for the samples of a run: the question as a target, and the bounds of the answer."""
+"""The hub's request to an agent for the samples of a run: its target, and the limits of the answer."""
 
 import re
 from dataclasses import astuple, dataclass
@@ -17,7 +17,7 @@ _TARGET: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RunWindow:
-    """Which run, between which instants (UTC microseconds), with how many values of a series at most."""
+    """A run, a start and an end (UTC microseconds), and the largest number of values per series."""
 
     job_id: int
     start: int
@@ -28,14 +28,14 @@ class RunWindow:
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A window of a run on one node: the credential for one node is of no use at another."""
+    """A window of a run on one node: the credential for one node is not valid on another."""
 
     node: str
     window: RunWindow
 
     @property
     def target(self) -> str:
-        """The request's target, of which each character counts."""
+        """The request's target; every character of it is signed."""
         asked = self.window
         return (
             f"{SAMPLES_PATH}?node={self.node}&job={asked.job_id}&start={asked.start}"
@@ -44,7 +44,7 @@ class SampleQuestion:
 
     @classmethod
     def from_target(cls, target: str) -> Self | None:
-        """Read a target; None where it is no question of ours."""
+        """Read a target; None where it is not such a request."""
         found = _TARGET.fullmatch(target)
         if found is None:
             return None

@@ -1,6 +1,6 @@
-"""The shipper: a thread that carries rows from an outbox to the hub and takes them out when the hub has them.
+"""The shipper: a thread that sends rows from an outbox to the hub and removes them once the hub has them.
 
-The agent ships hours by it, the advisor verdicts.
+The agent ships hours with it, the advisor verdicts.
 """
 
 import random
@@ -39,7 +39,7 @@ _UNSHIPPED: Final = log_event.error(
 
 
 class Shipment(Protocol):
-    """Rows that travel together."""
+    """Rows that are sent together."""
 
     @property
     def rows(self) -> Sequence[Any]:
@@ -55,14 +55,14 @@ B = TypeVar("B", bound=Shipment)
 
 
 class Box(Protocol[B]):
-    """What the shipper asks of an outbox."""
+    """The methods of an outbox that the shipper needs."""
 
     def take(self, max_bytes: int) -> B | None:
-        """Return the oldest rows, which stay until `ack`; None where there are none."""
+        """Return the oldest rows, which are kept until `ack`; None where there are none."""
         ...
 
     def ack(self, batch: B, rejected: Mapping[int, str]) -> Sequence[tuple[Any, str]]:
-        """Let go of what the hub has; return the rows that were newly rejected, with the reasons."""
+        """Remove the rows that the hub has; return the newly rejected rows, with the reasons."""
         ...
 
 
@@ -72,14 +72,14 @@ class ShipperStatus:
 
     sent_rows: int = 0
     rejected_rows: int = 0
-    failures: int = 0  # in a row; 0 when the hub was reached last
+    failures: int = 0  # in a row; 0 when the hub was reached at the last attempt
     last_error: str = ""
 
 
 class Shipper(Generic[B]):
-    """Ships every `every_s` seconds, on `wake` at once; after failures with exponential backoff and full jitter.
+    """Ships every `every_s` seconds, at once on `wake`; after failures with exponential backoff and full jitter.
 
-    A hub that is busy says when to come back; agents that were put off together do not come back together.
+    A busy hub names when to retry; agents that were postponed together do not retry together.
     """
 
     def __init__(
@@ -108,19 +108,19 @@ class Shipper(Generic[B]):
 
     @property
     def status(self) -> ShipperStatus:
-        """The newest health; any thread may ask."""
+        """The newest health; any thread may read it."""
         return ShipperStatus(self._sent_rows, self._rejected_rows, self._trouble.times, self._trouble.words)
 
     def start(self) -> None:
-        """Start the thread. The first shipment comes within half a minute, at a random moment: nodes boot together."""
+        """Start the thread. The first shipment is within half a minute, at a random moment, as nodes boot together."""
         self._worker.start(self._rng.uniform(0, min(_START_S, self._every_s)))
 
     def wake(self) -> None:
-        """Ship now, whatever the wait: a run has ended, or the agent stops."""
+        """Ship now, without waiting: a run has ended, or the agent stops."""
         self._worker.wake()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """End the thread after a last attempt, where the hub was reached before; what is left stays in the outbox."""
+        """End the thread, after a last attempt where the hub was reached before; remaining rows stay in the outbox."""
         self._worker.stop(timeout_s)
 
     def _last(self) -> None:
@@ -128,7 +128,7 @@ class Shipper(Generic[B]):
             self.step()
 
     def step(self) -> float:
-        """Ship all that waits and return the seconds until the next time. Raises nothing."""
+        """Ship all pending rows and return the seconds until the next time. Raises nothing."""
         try:
             self._drain()
         except BusyError as error:
@@ -136,7 +136,7 @@ class Shipper(Generic[B]):
         except RetryableWireError as error:
             return self._failed(str(error), self._backoff_s())
         except GpuwasteError as error:
-            # Nothing but a person's change helps: ask rarely, but do ask.
+            # Only an administrator's change helps: retry rarely, but do retry.
             return self._failed(str(error), self._rng.uniform(BACKOFF_MAX_S / 2, BACKOFF_MAX_S))
         except Exception as error:  # noqa: BLE001 a defect must not end the thread: rows wait safely in the outbox
             return self._failed(f"defect in shipping: {type(error).__name__}: {error}", self._backoff_s())
@@ -146,9 +146,9 @@ class Shipper(Generic[B]):
         return self._every_s
 
     def _drain(self) -> None:
-        """Send batches until nothing waits, or one where the agent stops; new rows may come in all the while.
+        """Send batches until no rows are pending, or one where the agent stops; new rows may arrive meanwhile.
 
-        Where the last attempt failed, few rows find out whether the hub is back: `wake` may ask for that often.
+        Where the last attempt failed, a few rows test whether the hub is back: `wake` may cause that often.
         """
         going_on, most = True, MIN_BATCH_BYTES if self._trouble.times else self._max_bytes
         while going_on:
@@ -177,11 +177,11 @@ class Shipper(Generic[B]):
         self._rejected_rows += len(rejected)
 
     def _bisect(self, batch: B, refusal: RefusedError) -> None:
-        """Find the rows for which the hub refuses the batch as a whole, and send the others.
+        """Find the rows because of which the hub rejects the entire batch, and send the others.
 
-        A row is set aside only where the hub has taken another of the same batch: where it takes none the rows are
-        not at fault (a wrong cluster name, a foreign service), and the refusal is raised with every row kept. The
-        order is random, so that the next attempt begins with other rows.
+        A row is rejected only where the hub has accepted another of the same batch: where it accepts none, the rows are
+        not the cause (a wrong cluster name, a foreign service), and the error is raised with every row kept. The order
+        is random, so that the next attempt begins with other rows.
         """
         rows = list(batch.rows)
         self._rng.shuffle(rows)
@@ -211,19 +211,19 @@ class Shipper(Generic[B]):
         return [batch.part(half) for half in (rows[:middle], rows[middle:]) if half]
 
     def _note_size(self, error: RefusedError) -> None:
-        """Remember that this hub wants smaller batches."""
+        """Reduce the batch size for this hub."""
         if error.status == _TOO_LARGE and self._max_bytes > MIN_BATCH_BYTES:
             self._max_bytes = max(MIN_BATCH_BYTES, self._max_bytes // 2)
             _SMALLER.log(bytes=self._max_bytes)
 
     def _failed(self, message: str, wait_s: float) -> float:
-        """Note a failed attempt; the same message is said once."""
+        """Record a failed attempt; the same message is logged once."""
         if self._trouble.news(message):
             _UNSHIPPED.log(what=self._what, error=message)
         return wait_s
 
     def _put_off_s(self, retry_after_s: float) -> float:
-        """Return the wait that a busy hub asks for and up to as much again, twice that each further time."""
+        """Return the wait that a busy hub requests plus up to as much again, twice that each further time."""
         self._put_offs = min(self._put_offs + 1, 20)
         first = min(BACKOFF_MAX_S / 2, max(1.0, retry_after_s))
         return self._rng.uniform(first, backoff_s(self._put_offs + 1, first, BACKOFF_MAX_S))

@@ -1,4 +1,4 @@
-"""A directory of plain files as a tar, and back: how the state of the history travels from the hub to an advisor."""
+"""A directory of plain files as a tar, and back: the format in which the hub sends the history state to an advisor."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ def write_tar(directory: Path, file: BinaryIO) -> None:
 
 
 def read_tar(file: BinaryIO, directory: Path) -> None:
-    """Unpack plain files into `directory`, which is replaced as a whole. Raises WireError, StoreError."""
+    """Unpack plain files into `directory`, which is replaced completely. Raises WireError, StoreError."""
     fresh, old = directory.with_name(f"{directory.name}.new"), directory.with_name(f"{directory.name}.old")
     try:
         for path in (fresh, old):

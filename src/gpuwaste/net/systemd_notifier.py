@@ -1,6 +1,6 @@
-"""What a daemon tells systemd over `NOTIFY_SOCKET` (sd_notify(3)): that it serves, lives, reads anew, ends.
+"""A daemon's notifications to systemd over `NOTIFY_SOCKET` (sd_notify(3)): ready, watchdog, reloading, stopping.
 
-Without that socket, which is everywhere but under systemd, nothing is sent.
+Without that socket, which only systemd provides, nothing is sent.
 """
 
 import contextlib
@@ -13,8 +13,8 @@ from typing import Final, Self
 
 from gpuwaste.core.text import words_of
 
-_SHARES: Final = 4  # so many signs of life in each watchdog interval: one may be late
-_SEND_LIMIT: Final = struct.pack("ll", 1, 0)  # one second; a limit of Python's own would make MSG_DONTWAIT wait too
+_SHARES: Final = 4  # this many keep-alives in each watchdog interval: one may be late
+_SEND_LIMIT: Final = struct.pack("ll", 1, 0)  # one second; a timeout set in Python would make MSG_DONTWAIT wait too
 _LONGEST: Final = 512
 
 
@@ -22,7 +22,7 @@ class SystemdNotifier:
     """Sends datagrams; never raises, and `alive` never waits. Threads may share one object."""
 
     def __init__(self, address: str = "", watchdog_us: int = 0, mono_s: Callable[[], float] = time.monotonic) -> None:
-        """`address` is a path or, with a leading @, a name of the abstract namespace; 0: no watchdog."""
+        """`address` is a path or, with a leading @, a name in the abstract namespace; 0: no watchdog."""
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._every_s = watchdog_us / _SHARES / 1e6
         self._mono_s = mono_s
@@ -34,30 +34,30 @@ class SystemdNotifier:
 
     @classmethod
     def from_environment(cls, environ: MutableMapping[str, str] = os.environ) -> Self:
-        """Return the notifier that systemd asked for, and take its variables away from our children."""
+        """Return the notifier that systemd requested, and remove its variables for child processes."""
         address = environ.pop("NOTIFY_SOCKET", "")
         watchdog, pid = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
         ours = pid in {"", str(os.getpid())}
         return cls(address, int(watchdog) if ours and watchdog.isascii() and watchdog.isdigit() else 0)
 
     def ready(self, status: str = "serving") -> None:
-        """Say that the daemon serves, for the first time or after `reloading`."""
+        """Report that the daemon is serving, for the first time or after `reloading`."""
         self._send(f"READY=1\nSTATUS={_words(status)}")
 
     def starting(self, status: str, more_s: float) -> None:
-        """Say what a start waits for, and that it takes up to `more_s` seconds more until the next word."""
+        """Report what the start waits for, and that the next message may take up to `more_s` seconds more."""
         self._send(f"STATUS={_words(status)}\nEXTEND_TIMEOUT_USEC={int(more_s * 1e6)}")
 
     def reloading(self) -> None:
-        """Say that the configuration is being read; `ready` ends it."""
+        """Report that the configuration is being reloaded; `ready` ends it."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self) -> None:
-        """Say that the end has begun."""
+        """Report that the daemon is stopping."""
         self._send("STOPPING=1\nSTATUS=stopping")
 
     def alive(self) -> None:
-        """Give a sign of life, where one is due: for the loop whose standing still has to be noticed."""
+        """Send a keep-alive, where one is due: called by the loop whose hang must be noticed."""
         if not self._every_s or (now := self._mono_s()) < self._next_s:
             return
         self._next_s = now + self._every_s
@@ -70,7 +70,7 @@ class SystemdNotifier:
 
 
 def _words(text: str) -> str:
-    """Return one line: a line break would begin another assignment."""
+    """Return the text as one line: a line break would begin another assignment."""
     return words_of(text, _LONGEST)
 
 

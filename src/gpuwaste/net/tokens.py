@@ -1,6 +1,6 @@
-"""Token files: credentials for sites without munge. A token is a password: it needs TLS and a closed file.
+"""Token files: credentials for sites without munge. A token is a password: it needs TLS and a private file.
 
-The hub's file has lines `NAME TOKEN` (NAME is the node or the user that the token stands for); a client's file holds
+The hub's file has lines `NAME TOKEN` (NAME is the node or the user that the token identifies); a client's file holds
 one token. Both are read again when they change, so a token can be replaced without a restart.
 """
 
@@ -29,7 +29,7 @@ def read_token(path: Path) -> str:
 
 
 def read_tokens(path: Path) -> dict[str, str]:
-    """Return name by token from lines `NAME TOKEN`; # starts a comment line. Raises ConfigError, never with a token."""
+    """Return name by token from lines `NAME TOKEN`; # starts a comment line. Raises ConfigError, naming no token."""
     tokens: dict[str, str] = {}
     for number, line in enumerate(read_closed(path, _MAX_FILE).splitlines(), start=1):
         words = line.split()
@@ -70,7 +70,7 @@ class TokenChecker:
         self._file = WatchedFiles(path, lambda: _Tokens(read_tokens(path)), _Tokens(read_tokens(path)))
 
     def check(self, credential: str, digest: str) -> Caller:  # noqa: ARG002 a token is not bound to the request
-        """Return the name that stands for the token."""
+        """Return the name that the file has for the token."""
         if len(credential) > MAX_CREDENTIAL:
             raise AuthError("the token is too long")
         found = self._current().names.get(_fingerprint(credential))
@@ -95,9 +95,9 @@ class TokenChecker:
 
 
 class _Tokens:
-    """The file's lines, found without going through all of them.
+    """The file's lines, found without a scan.
 
-    A token is looked up by its hash: how long that takes tells nothing of how much of a guess was right.
+    A token is looked up by its hash: the time it takes does not reveal how much of a guess was right.
     """
 
     def __init__(self, names: dict[str, str]) -> None:

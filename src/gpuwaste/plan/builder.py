@@ -1,7 +1,7 @@
 """From a submission to a plan: candidates, each read as sbatch reads it, checked, and scored.
 
-What asks somebody else enters as a function: `predict` the model, `program` the estimators of a known program, `probe`
-slurmctld, `expect` the queue, `queued` what the user has in it.
+External sources are passed as functions: `predict` queries the model, `program` the estimators of a known program,
+`probe` slurmctld, `expect` the queue, `queued` the user's jobs in it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ _UNTESTED: Final = DryRun()
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What is expected of one request: targets and smaller requests."""
+    """The prediction for one request: targets and smaller requests."""
 
     targets: tuple[TargetPrediction, ...] = ()
     changes: tuple[RequestChange, ...] = ()
@@ -44,7 +44,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Who is asked; a source that fails is replaced by nothing, with a note."""
+    """The external sources; one that fails gives no values, and adds a note."""
 
     probe: Probe
     predict: Predict = lambda requests: [Predicted() for _ in requests]
@@ -71,7 +71,7 @@ class _Draft:
 def build_plan(
     submission: PlannedSubmission, site: Site, sources: Sources, goal: PlanGoal, deadline: int | None = None
 ) -> PlanDocument:
-    """Return the plan of a submission. Raises ParseError and UsageError for what sbatch would refuse as it is."""
+    """Return the plan of a submission. Raises ParseError and UsageError for what sbatch would reject unchanged."""
     components = submission.read()
     notes = list(site.notes)
     request, options = components[0]
@@ -121,7 +121,7 @@ def _draft(submission: PlannedSubmission, candidate: RequestCandidate, first: Pl
 
 
 def _predict_others(drafts: Sequence[_Draft], sources: Sources, notes: list[str]) -> None:
-    """Predict the changed requests: a shorter limit has another risk."""
+    """Predict the changed requests: a shorter limit has a different risk."""
     others = [draft for draft in drafts if draft.submits and draft.candidate.options]
     if others and (others[0].asked.targets or others[0].asked.program):
         for draft, asked in zip(others, _predicted([one.asked for one in others], sources, notes), strict=True):
@@ -134,7 +134,7 @@ def _predicted(asked: Sequence[PlanRequest], sources: Sources, notes: list[str])
     except GpuwasteError as error:
         if (said := f"no prediction: {error}") not in notes:
             notes.append(said)
-        found = [Predicted(one.targets, one.changes) for one in asked]  # those of the request as it was asked for
+        found = [Predicted(one.targets, one.changes) for one in asked]  # of the original request
     told = [replace(one, targets=p.targets, changes=p.changes) for one, p in zip(asked, found, strict=True)]
     return [with_program(one, estimate) for one, estimate in zip(told, sources.program(told), strict=True)]
 
@@ -164,7 +164,7 @@ def _check(draft: _Draft, submission: PlannedSubmission, probe: Probe) -> None:
 
 
 def _expect(drafts: Sequence[_Draft], sources: Sources, at: int, notes: list[str]) -> None:
-    """Set what is expected of the valid ones; the queue that it rests on is a little older than the plan."""
+    """Set the expectations of the valid ones; the queue they are based on is a little older than the plan."""
     valid = [draft for draft in drafts if draft.submits and not draft.reasons]
     if not valid:
         return
@@ -181,12 +181,12 @@ def _expect(drafts: Sequence[_Draft], sources: Sources, at: int, notes: list[str
 
 
 def _owned(asked: PlanRequest) -> JobRequest:
-    """Return the request with the account and the QOS whose limits hold for it."""
+    """Return the request with the account and the QOS whose limits apply to it."""
     return replace(asked.request, account=asked.account, qos=asked.qos)
 
 
 def _last(draft: _Draft) -> int:
-    """Order: those that can be submitted, advice, those that are invalid; within them as proposed."""
+    """Return the sort key: those that can be submitted, advice, invalid ones; within each as proposed."""
     return 2 if draft.reasons else int(draft.candidate.advice)
 
 

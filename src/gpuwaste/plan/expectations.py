@@ -1,9 +1,9 @@
-"""POST /v1/plan: when requests of the caller would start, from the queue that only the hub sees in full.
+"""POST /v1/plan: when the caller's requests would start, from the queue that only the hub sees completely.
 
-Where a bundle of waits is in use, it is used for requests; else, and for jobs that already wait, the queue is played
-forward. The simulator is an extra, and its loops are compiled at the first question. The queue is read with three RPCs,
-at most each KEPT_S for all callers, limits and reservations more seldom (hub_queue_facts.py); the answer names nobody
-else's job.
+A bundle of waits, if one is in use, predicts requests; otherwise, and for jobs that already wait, the queue is
+simulated forward. The simulator is an extra, and its loops are compiled at the first request. The queue is read with
+three RPCs, at most every KEPT_S for all callers, limits and reservations less often (hub_queue_facts.py); the answer
+names only the caller's jobs.
 """
 
 import threading
@@ -46,7 +46,7 @@ KEPT_S: Final = 15
 WAITS_KEPT_S: Final = 60
 DRAWS: Final = 40
 LEARN_S: Final = 120.0
-ASKED_S: Final = DAY_S  # so long the hub goes on learning after a question: a site without any pays nothing
+ASKED_S: Final = DAY_S  # the hub goes on learning this long after a request: a site without requests pays nothing
 _STALE: Final = log_event.warning(
     "expected-starts-stale: cannot learn from the queue: {error}",
     "Expected starts of `gpuwaste plan` are not corrected by new waits until slurmctld answers. Check `scontrol ping`.",
@@ -54,7 +54,7 @@ _STALE: Final = log_event.warning(
 
 
 class Expectations(Part):
-    """Answers for requests and for jobs that wait; any thread, one at a time simulates."""
+    """Answers for requests and for waiting jobs; for any thread, one at a time simulates."""
 
     def __init__(self, store: HubStore, slurm: SlurmClient, clock: Clock, models_dir: Path, draws: int = DRAWS) -> None:
         self._store, self._slurm, self._clock, self._draws = store, slurm, clock, draws
@@ -79,9 +79,9 @@ class Expectations(Part):
         return cls(parts.get(HubStore), ports.slurm, ports.clock, models_dir)
 
     def step(self) -> float | None:
-        """Read the queue and learn from what has started; returns seconds to wait, None until the next question.
+        """Read the queue and learn from started jobs; return seconds to wait, None until the next request.
 
-        Nothing is learnt where nobody has asked for a day, and without the simulator.
+        Nothing is learnt after a day without requests, and without the simulator.
         """
         if not self._learns():
             return None
@@ -120,7 +120,7 @@ class Expectations(Part):
             _STALE.log(error=words)
 
     def for_requests(self, scope: Scope, body: bytes) -> ExpectAnswer:
-        """Return what is expected of the caller's own requests, of anybody's for an operator. Raises Refusal."""
+        """Return the expectations for the caller's own requests, for an operator anybody's. Raises Refusal."""
         requests = parse_requests(body, scope.user, self._now())
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
             raise not_found()
@@ -130,7 +130,7 @@ class Expectations(Part):
             return self._answer(live, self._expected(live, [self._site.completed(one) for one in requests]))
 
     def for_job(self, scope: Scope, printed_id: str) -> ExpectAnswer:
-        """Return what is expected of a job that waits, of its owner's or an operator's asking. Raises Refusal."""
+        """Return the expectation for a waiting job, to its owner or an operator. Raises Refusal."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
         self._asked()
@@ -182,7 +182,7 @@ class Expectations(Part):
     def _from_trees(
         self, live: "LiveQueue", requests: Sequence[JobRequest], rows: "Mapping[int, QueuedRequest]"
     ) -> "dict[int, StartExpectation | None]":
-        """Return what a bundle of waits expects, by number: of those of `rows` that it has learnt the partition of."""
+        """Return what a bundle of waits expects, by row number, for those of `rows` whose partition it has learnt."""
         learnt = self._learnt_waits(live)
         if learnt is None or not learnt.in_use or not rows:
             return {}
@@ -236,11 +236,11 @@ class Expectations(Part):
         )
 
     def _read(self) -> "LiveQueue":
-        """Return the queue, read again where it is older than KEPT_S. Raises Refusal."""
+        """Return the queue, read again if it is older than KEPT_S. Raises Refusal."""
         now = self._now()
         if self._live is not None and 0 <= now - self._live.queue.now < KEPT_S:
             return self._live
-        need_simulator()  # says what is missing before Slurm is asked
+        need_simulator()  # reports what is missing before Slurm is queried
         from gpuwaste.plan.live_queue import live_queue  # noqa: PLC0415 needs the extra `sim`
 
         try:
@@ -276,7 +276,7 @@ def _wait_row(request: JobRequest, one: "StartExpectation", now: int) -> WaitRow
 
 
 def need_simulator() -> None:
-    """Load what plays queues. Raises Refusal where it is not installed, or the service may not compile."""
+    """Load the simulator. Raises Refusal where it is not installed, or the service may not compile."""
     try:
         from gpuwaste.plan.start_time import start_expectation  # noqa: F401, PLC0415 needs the extra `sim`
     except ModuleNotFoundError as error:
@@ -285,7 +285,7 @@ def need_simulator() -> None:
             f"the simulator is not installed: no module {error.name}: install gpuwaste with its extra [sim] on the"
             " hub's host",
         ) from error
-    except OSError as error:  # numba looks whether memory may be executed
+    except OSError as error:  # numba checks whether memory may be executed
         reason = str(error).splitlines()[0][:MAX_WORDS]
         raise Refusal(
             NOT_INSTALLED,

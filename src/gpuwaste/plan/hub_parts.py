@@ -1,4 +1,4 @@
-"""What of this room runs in the hub, in the order in which its threads start."""
+"""The parts of this room that run in the hub, in the order in which their threads start."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the hub reads seldom for expected starts: last month's run times, the site's limits and reservations."""
+"""What the hub reads less often for expected starts: last month's run times, the site's limits and reservations."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +25,7 @@ _NO_LIMITS: Final = log_event.warning(
 
 
 class PastRunTimes:
-    """Keeps the run times in seconds by user and shape; one thread at a time."""
+    """Holds the run times in seconds by user and shape; one thread at a time."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class PastRunTimes:
         self._read_at = 0
 
     def at(self, now: int) -> "PastRuns":
-        """Return those known at `now`, Unix seconds."""
+        """Return the run times known at `now`, Unix seconds."""
         if self._past is None or not 0 <= now - self._read_at < PAST_EVERY_S:
             self._past, self._read_at = self._read(now), now
         return self._past
@@ -50,7 +50,7 @@ class PastRunTimes:
 
 
 class SiteModel:
-    """Asks Slurm for the site at most each SITE_S; one thread at a time."""
+    """Reads the site from Slurm at most every SITE_S; one thread at a time."""
 
     def __init__(self, slurm: SlurmClient) -> None:
         self._slurm = slurm
@@ -59,7 +59,7 @@ class SiteModel:
         self._trouble = RepeatSuppressor()
 
     def at(self, now: int) -> ClusterModel | None:
-        """Return the site; after a failure as it was read last, None where it never was: then nobody is limited."""
+        """Return the site; after a failure the last one read, None if there was none: then nobody is limited."""
         if self._read_at is not None and 0 <= now - self._read_at < SITE_S:
             return self._model
         self._read_at = now

@@ -1,7 +1,7 @@
 """Waits expected by the site's own bundle of waits, where one is in use: for requests at the end of the queue.
 
-The bundle is read again when its link moves, the history each RELEARNT_S; between, starts are taken from the queue.
-A live cluster's jobs and a store's rows become the columns that the trees have learnt from.
+The bundle is read again when its link moves, the history every RELEARNT_S; in between, starts are taken from the queue.
+A live cluster's jobs and a store's rows become the columns from which the trees have learnt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,13 +34,13 @@ _NOT_LOADED: Final = log_event.warning(
     "`gpuwaste model show --waits` names the problem. `gpuwaste train --waits` makes a new model.",
 )
 Quantiles = tuple[float, float, float]
-MAX_ROWS: Final = 50_000  # of a live queue, tasks of arrays one by one
+MAX_ROWS: Final = 50_000  # of a live queue, each array task counted
 MAX_TASKS: Final = 1000  # of one waiting array
 _Row = tuple[int, int, int, int, int, int, int, int, int]
 
 
 class LearntWaits:
-    """p10, p50 and p90 of waits in seconds; one thread at a time. `step` before each question."""
+    """p10, p50 and p90 of waits in seconds; one thread at a time. Call `step` before each query."""
 
     def __init__(self, store: HubStore, models_dir: Path) -> None:
         self._store = store
@@ -58,11 +58,11 @@ class LearntWaits:
 
     @property
     def in_use(self) -> bool:
-        """Whether there is a bundle."""
+        """Whether a bundle is in use."""
         return self._trees is not None
 
     def step(self, jobs: Mapping[int, RunningJob], now: int) -> None:
-        """Take the queue of `now`, and the bundle and the history where they are due. Raises StoreError."""
+        """Take the queue of `now`; reload the bundle and the history where due. Raises StoreError."""
         self._refresh()
         if self._trees is None or now == self._now:
             return
@@ -75,7 +75,7 @@ class LearntWaits:
         self._now = now
 
     def raw(self, requests: Sequence[JobRequest]) -> list[Quantiles | None]:
-        """Return what the trees expect of requests submitted now, not corrected; None for an unknown partition.
+        """Return what the trees expect for requests submitted now, not corrected; None for an unknown partition.
 
         Raises ModelError.
         """
@@ -90,7 +90,7 @@ class LearntWaits:
         return found
 
     def expected(self, requests: Sequence[JobRequest]) -> list[Quantiles | None]:
-        """Return what is expected, corrected by past errors."""
+        """Return the expected waits, corrected by past errors."""
         try:
             raw = self.raw(requests)
         except ModelError as error:
@@ -144,7 +144,7 @@ def _three(values: Sequence[float]) -> Quantiles:
 
 
 class LiveRows:
-    """Numbers of users, accounts and GPU types, the same for all rows; partitions are numbered by the bundle."""
+    """Numbers users, accounts and GPU types, the same for all rows; partitions are numbered by the bundle."""
 
     def __init__(self, machine: WaitMachine) -> None:
         self.machine = machine
@@ -152,11 +152,11 @@ class LiveRows:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def pool_of(self, partitions: str) -> int | None:
-        """Return the first of the partitions named that the bundle has learnt from."""
+        """Return the first of the named partitions that the bundle has learnt."""
         return next((self._pools[name] for name in partitions.split(",") if name in self._pools), None)
 
     def asked(self, requests: Sequence[JobRequest]) -> JobRows:
-        """Return requests as rows of jobs that are submitted; `pool` is -1 where the bundle does not know it."""
+        """Return requests as rows of submitted jobs; `pool` is -1 where the bundle does not know it."""
         return _rows([self._row(request, request.submit, -1, None) for request in requests])
 
     def started(self, rows: Iterable[Mapping[str, Any]]) -> tuple[JobRows, Ints]:
@@ -177,7 +177,7 @@ class LiveRows:
         return _rows(found), np.array(ends, np.int64)
 
     def queue(self, jobs: Iterable[RunningJob], now: int) -> tuple[JobRows, JobRows]:
-        """Return the jobs that run, by their starts, and those that wait, by their submissions."""
+        """Return the running jobs, ordered by start, and the waiting ones, ordered by submission."""
         running: list[_Row] = []
         waiting: list[_Row] = []
         for job in jobs:
@@ -194,7 +194,7 @@ class LiveRows:
         return _rows(running), _rows(waiting)
 
     def instant(self, now: int, pool: int, running: JobRows, waiting: JobRows, asked: JobRows) -> QueueInstant:
-        """Return what is known of one pool, of all jobs' rows."""
+        """Return the known facts of one pool, from all jobs' rows."""
         size = self.machine.pools[pool]
         capacity = np.array((size.procs, size.gpus), np.int64)
         own = (rows.at(rows.pool == pool) for rows in (running, waiting, asked))

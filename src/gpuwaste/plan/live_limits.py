@@ -1,7 +1,7 @@
-"""Whose limits hold for a job of a live cluster: QOS, associations, partitions, throttles of arrays.
+"""Which limits apply to a job of a live cluster: QOS, associations, partitions, throttles of arrays.
 
 Limits are those that the simulator knows (sim/assoc_limits.py), and are counted in the same way. GrpWall is left out:
-what is used of it is not known here.
+its usage is not known here.
 """
 
 from typing import TYPE_CHECKING
@@ -33,9 +33,9 @@ Owner = tuple[int, int, int, int, int]
 
 
 class LiveLimits:
-    """Numbers owners of jobs as they come; without a model of the site nobody is limited.
+    """Numbers owners of jobs as they appear; without a model of the site nobody is limited.
 
-    Raises ConfigError for settings and accounts that cannot be.
+    Raises ConfigError for impossible settings and accounts.
     """
 
     def __init__(self, model: ClusterModel | None) -> None:
@@ -64,15 +64,15 @@ class LiveLimits:
 
     @property
     def width(self) -> int:
-        """How many TRES limits count."""
+        """The number of TRES that limits count."""
         return len(self._names)
 
     def queue_limits(self) -> QueueLimits:
-        """Return the limits with the throttles of all arrays that were numbered so far."""
+        """Return the limits with the throttles of all arrays numbered so far."""
         return QueueLimits(self._table, np.array(self._most, np.int64))
 
     def closed(self, request: JobRequest, partition: str) -> bool:
-        """Say whether a partition that is known starts no such job: it is down, or allows less time or fewer nodes."""
+        """Return whether a known partition starts no such job: it is down, or allows less time or fewer nodes."""
         known = self._partitions.get(partition)
         if known is None:
             return False
@@ -88,7 +88,7 @@ class LiveLimits:
         return self._throttles[array]
 
     def owner(self, request: JobRequest, partition: str, array: int | None = None) -> Owner:
-        """Return whose limits hold for a request; the first partition that it names counts."""
+        """Return the owners whose limits apply to a request; the first partition that it names counts."""
         throttle = self._throttles.get(array, -1) if array is not None else -1
         if not self.width:
             return (*NOBODY[:4], throttle)
@@ -100,7 +100,7 @@ class LiveLimits:
         return (*self._owners[key], user, throttle)
 
     def tres(self, request: JobRequest, partition: str) -> tuple[float, ...]:
-        """Return what the limits count of a request while it runs."""
+        """Return the amounts that the limits count for a request while it runs."""
         if not self.width:
             return ()
         part = self._partitions.get(partition.split(",", 1)[0])
@@ -116,7 +116,7 @@ class LiveLimits:
         return self._rows[key]
 
     def _found(self, user: str, account: str, qos: str, partition: str) -> tuple[int, int, int]:
-        assert self._model is not None  # noqa: S101 there are limits
+        assert self._model is not None  # noqa: S101 limits exist here
         known = self._accounts
         account = account or self._only_account(user)
         assoc = known.node(account, user, partition) if account else -1

@@ -1,4 +1,4 @@
-"""The nodes of a live cluster in pools, what a job asks of each node, and when reservations close them.
+"""The nodes of a live cluster in pools, what a job requests on each node, and when reservations close them.
 
 A pool is the nodes of the same partitions, with the same types of GPU, in the same reservations.
 """
@@ -14,9 +14,9 @@ from gpuwaste.slurm.accounting.tres_amounts import count_of_tres, memory_b
 from gpuwaste.slurm.site.cluster_model import Node, Reservation
 from gpuwaste.slurm.submit.job_request import JobRequest
 
-ALONE: Final = 1 << 20  # shares of a node: a job that shares it takes one, a job that gets whole nodes all of them
+ALONE: Final = 1 << 20  # shares of a node: a job that shares it takes one, an exclusive job takes all of them
 CPUS, MEMORY, GPUS, SHARES = range(4)
-RESOURCES: Final = 4  # those of GPU types follow, where nodes have several
+RESOURCES: Final = 4  # followed by those of GPU types, where nodes have several
 _MAX_TYPES: Final = 16
 
 
@@ -29,13 +29,13 @@ class PoolKey(NamedTuple):
 
     @property
     def gpu_types(self) -> list[str]:
-        """The types apart."""
+        """The types, separated."""
         return self.gpu_type.split(",")
 
 
 @dataclass(slots=True)
 class LivePool:
-    """Nodes that are alike, GPUs of all of them, and the most CPUs, bytes and GPUs that one of them has."""
+    """Equal nodes, the total of their GPUs, and the most CPUs, bytes and GPUs on one of them."""
 
     key: PoolKey
     number: int
@@ -46,7 +46,7 @@ class LivePool:
 
 @dataclass(slots=True)
 class LiveNodes:
-    """Usable nodes by name with their numbers, in pools; `mixed` are GPU types counted apart on each node."""
+    """Usable nodes by name with their numbers, in pools; `mixed` are GPU types counted separately on each node."""
 
     pools: tuple[LivePool, ...] = ()
     number: dict[str, int] = field(default_factory=dict)
@@ -56,11 +56,11 @@ class LiveNodes:
 
     @property
     def resources(self) -> int:
-        """How many resources are counted on a node."""
+        """The number of resources counted on a node."""
         return RESOURCES + len(self.mixed)
 
     def machine(self, reservations: Sequence[Reservation], now: int) -> Nodes:
-        """Return the nodes as the forward simulation takes them; `reservations` are those of the pools' keys."""
+        """Return the nodes in the format of the forward simulation; `reservations` are those of the pools' keys."""
         rows: list[tuple[int, int, int, int]] = []
         for number, one in enumerate(reservations):
             bits = sum(1 << pool.number for pool in self.pools if number in pool.key.reservations)
@@ -71,16 +71,16 @@ class LiveNodes:
         return Nodes(capacity, np.array(self.pool, np.int64), np.array(rows, np.int64).reshape(-1, 4))
 
     def held(self, cpus: int, memory: int, by_type: tuple[int, tuple[str, ...]], *, alone: bool) -> tuple[int, ...]:
-        """Return what a job holds of one node, of which GPUs by type."""
+        """Return what a job holds on one node, GPUs by type."""
         gpus, types = by_type
         typed = (gpus if types == (kind,) else 0 for kind in self.mixed)
         return (cpus, memory, gpus, ALONE if alone else 1, *typed)
 
     def asked(self, request: JobRequest, pools: Iterable[LivePool]) -> tuple[tuple[int, ...], int, int]:
-        """Return what a request asks of each node, on how many nodes, and in which of the pools, as bits (0: none).
+        """Return what a request needs on each node, the number of nodes, and the pools that fit, as bits (0: none).
 
-        What is asked for in all is spread evenly, over more nodes than the request names if these are too small for
-        it; where pools need different numbers of nodes, the fewest.
+        The requested total is spread evenly, over more nodes than the request names if these are too small for it;
+        where pools need different numbers of nodes, the fewest.
         """
         amounts = (request.cpus or 1, request.mem_b or 0, request.gpus)
         needed: dict[int, int] = {}

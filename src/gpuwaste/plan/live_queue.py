@@ -1,8 +1,8 @@
-"""The queue of a live cluster as the forward simulation takes it, and the request shapes whose waits are published.
+"""The queue of a live cluster in the format of the simulation, and the request shapes whose waits are published.
 
-CPUs, memory, GPUs (by type where a node has several) and full nodes are counted on each node. Not modelled:
+CPUs, memory, GPUs (by type where a node has several) and exclusive use are counted on each node. Not modelled:
 preemption, features and topology of nodes, licenses, dependencies (a job that waits for another is left out). A shape
-is partition, type of GPU, number of GPUs, time limit; advisors read their waits from the hub.
+is partition, type of GPU, number of GPUs, time limit; advisors read the waits of shapes from the hub.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,20 +25,20 @@ from gpuwaste.slurm.formats.printed_run import task_count, throttle
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node
 from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 
-MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
+MAX_TASKS: Final = 1000  # of one waiting array: later ones are too far away to matter
 MAX_WAITING: Final = 50_000
 _STUCK: Final = ("Dependency", "JobHeld", "DependencyNeverSatisfied", "BadConstraints", "InvalidQOS", "InvalidAccount")
 _Held = tuple[int, int, tuple[int, ...]]
 LIMITS_S: Final = (HOUR_S, 2 * HOUR_S, 4 * HOUR_S, 12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 SIZES: Final = (1, 2, 4, 8, 16, 32)
-MAX_SHAPES: Final = 504  # 12 partitions with one type of GPU; each costs a look in every play of the queue
+MAX_SHAPES: Final = 504  # 12 partitions with one type of GPU; each costs a check in every simulation of the queue
 
 
 @dataclass(frozen=True, slots=True)
 class LiveQueue:
-    """The queue, the nodes by which requests find theirs, and the ids of those that wait in their order.
+    """The queue, the nodes among which requests find theirs, and the ids of the waiting jobs in queue order.
 
-    `default` is the partition of a request that names none; `past` is what run times are learnt by.
+    `default` is the partition of a request that names none; `past` has the past run times.
     """
 
     queue: SchedulerQueue
@@ -57,9 +57,9 @@ class LiveQueue:
     def candidate(
         self, request: JobRequest, *, place: int | None = None, begin_s: int = 0, job: RunningJob | None = None
     ) -> QueuedRequest:
-        """Return a request as a row, of a job that waits already where it is one.
+        """Return a request as a row; `job` is the waiting job whose request it is, if any.
 
-        Raises NoDataError where no pool of its partition has what it asks for.
+        Raises NoDataError where no pool of its partition has what it requests.
         """
         partition = request.partition or self.default
         wanted = {name for name in partition.split(",") if not self.limits.closed(request, name)}
@@ -96,11 +96,11 @@ class LiveQueue:
         )
 
     def asked_like(self, job: RunningJob, **changes: object) -> JobRequest:
-        """Return the request of a job that waits."""
+        """Return the request of a waiting job."""
         return replace(request_like(job, whole_node=job.exclusive), **changes)  # type: ignore[arg-type]
 
     def without(self, job_id: int) -> "tuple[LiveQueue, int] | None":
-        """Return the queue without one that waits, and its place in it; None where it does not wait."""
+        """Return the queue without a waiting job, and that job's place in it; None where it does not wait."""
         if job_id not in self.ids:
             return None
         place = self.ids.index(job_id)
@@ -110,7 +110,7 @@ class LiveQueue:
         return replace(self, queue=self.queue._replace(waiting=waiting), ids=ids), place
 
 
-def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was asked
+def live_queue(  # noqa: PLR0917 Slurm's answers, in the order in which they were read
     jobs: Sequence[RunningJob],
     nodes: Iterable[Node],
     default: str,
@@ -118,9 +118,9 @@ def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was a
     now: int,
     model: ClusterModel | None = None,
 ) -> LiveQueue:
-    """Return what slurmctld told as a queue; `model` has limits, partitions and reservations, None: there are none.
+    """Return slurmctld's answers as a queue; `model` has limits, partitions and reservations (None: there are none).
 
-    Raises NoDataError for a cluster without a usable node, ConfigError for a model that cannot be.
+    Raises NoDataError for a cluster without a usable node, ConfigError for an impossible model.
     """
     reservations = [] if model is None else [one for one in model.reservations if one.end > now]
     found, limits = live_nodes(nodes, reservations), LiveLimits(model)
@@ -144,7 +144,7 @@ def live_queue(  # noqa: PLR0917 what Slurm said, in the order in which it was a
 
 
 def _running(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRequest], list[_Held]]:
-    """Return running jobs and what they hold; one on nodes that take no jobs holds nothing, but counts for limits."""
+    """Return running jobs and what they hold; one on nodes that accept no jobs holds nothing, but counts for limits."""
     rows: list[QueuedRequest] = []
     held: list[_Held] = []
     now = live.queue.now
@@ -172,7 +172,7 @@ def _running(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRe
 
 
 def _waiting(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRequest], list[int]]:
-    """Return those that wait in the order of priority, an array as its tasks; what can never start is left out."""
+    """Return waiting jobs by priority, an array as its tasks; those that can never start are left out."""
     rows: list[QueuedRequest] = []
     ids: list[int] = []
     pending = [
@@ -192,7 +192,7 @@ def _waiting(live: LiveQueue, jobs: Iterable[RunningJob]) -> tuple[list[QueuedRe
 
 
 def wait_shapes(live: LiveQueue) -> list[tuple[JobRequest, QueuedRequest]]:
-    """Return at most MAX_SHAPES requests of a CPU for each GPU, with their rows in this queue; none that cannot run."""
+    """Return at most MAX_SHAPES runnable requests with a CPU for each GPU, and their rows in this queue."""
     found: list[tuple[JobRequest, QueuedRequest]] = []
     for request in _requests(live):
         try:

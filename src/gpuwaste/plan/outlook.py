@@ -1,4 +1,4 @@
-"""What predictions and the estimate of its program expect of a candidate: run time, end, cost, risk, fit."""
+"""What predictions and the estimate of its program expect for a candidate: run time, end, cost, risk, fit."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _LEVELS: Final = (0.1, 0.5, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Run time in seconds, GPU-hours and billing-hours; None is not known."""
+    """Run time in seconds, GPU-hours and billing-hours; None means unknown."""
 
     run_s: int | None
     gpu_hours: float | None
@@ -33,7 +33,7 @@ class Cost:
 
 
 def cost_of(asked: PlanRequest, jobs: int = 1) -> Cost:
-    """Return what one run costs: the median run time that is expected, at most the limit; else the limit."""
+    """Return the cost of one run: the expected median run time, at most the limit; if unknown, the limit."""
     request = asked.request
     target, limit = asked.target("walltime"), request.time_limit_s
     median = quantile(target.quantiles, 0.5) if target else None
@@ -50,7 +50,7 @@ def cost_of(asked: PlanRequest, jobs: int = 1) -> Cost:
 
 
 def risk_of(request: JobRequest, targets: Iterable[TargetPrediction]) -> tuple[float | None, str]:
-    """Return the likeliest way to fail and its name: failure, timeout, out of memory; (None, "") for not known."""
+    """Return the probability and name of the likeliest failure: failure, timeout, out of memory; else (None, "")."""
     by_name = {target.target: target for target in targets}
     found: dict[str, float | None] = {name: by_name[name].p for name in ("failure", "timeout") if name in by_name}
     if "memory" in by_name and request.mem_b:
@@ -63,7 +63,7 @@ def risk_of(request: JobRequest, targets: Iterable[TargetPrediction]) -> tuple[f
 
 
 def quantile(quantiles: Mapping[str, float], level: float) -> float | None:
-    """Return the value at a level, on a line between the levels that are known; outside of them the nearest one's."""
+    """Return the value at a level, linear between the known levels; outside of them that of the nearest one."""
     points = sorted((float(at), value) for at, value in quantiles.items())
     if not points:
         return None
@@ -76,7 +76,7 @@ def quantile(quantiles: Mapping[str, float], level: float) -> float | None:
 
 
 def above(quantiles: Mapping[str, float], value: float) -> float | None:
-    """Return the probability of more than `value`; beyond the highest level half of what is left."""
+    """Return the probability of more than `value`; beyond the highest level half of the rest."""
     points = sorted((float(at), each) for at, each in quantiles.items())
     if not points:
         return None
@@ -89,8 +89,8 @@ def above(quantiles: Mapping[str, float], value: float) -> float | None:
 
 
 def history_of(target: TargetPrediction | None) -> "EstimatedRunTime | None":
-    """Return the run time that the model of job history expects, None where it has none."""
-    from gpuwaste.estimate.hybrid import EstimatedRunTime  # noqa: PLC0415 a host without this package plans, without programs
+    """Return the run time expected by the model of job history, None where it has none."""
+    from gpuwaste.estimate.hybrid import EstimatedRunTime  # noqa: PLC0415 a host without this package plans without programs
 
     median = quantile(target.quantiles, 0.5) if target else None
     if target is None or median is None:
@@ -109,25 +109,25 @@ def history_of(target: TargetPrediction | None) -> "EstimatedRunTime | None":
 
 
 def with_program(asked: PlanRequest, found: ProgramEstimate | None) -> PlanRequest:
-    """Return the request with the estimate of its program, whose run time takes the place of the model's."""
+    """Return the request with the estimate of its program, whose run time replaces the model's."""
     if found is None:
         return asked
     return replace(asked, program=found, targets=with_run_time(asked.targets, found))
 
 
 def with_run_time(targets: tuple[TargetPrediction, ...], found: ProgramEstimate) -> tuple[TargetPrediction, ...]:
-    """Return the targets with the run time of own runs or of the white box; unchanged where the history speaks."""
+    """Return the targets with the run time of own runs or of the white box; unchanged where the history is used."""
     source = _SOURCES.get(found.estimator)
     if source is None or found.run_s is None:
         return targets
-    # The model's probability to time out belongs to its own run time; risk_of works it out from the interval.
+    # The model's probability to time out belongs to its own run time; risk_of derives it from the interval.
     replaced = {WALLTIME} if found.coverage is None else {WALLTIME, "timeout"}
     others = tuple(one for one in targets if one.target not in replaced)
     return (*others, TargetPrediction(WALLTIME, source, found.runs, quantiles=_quantiles(found)))
 
 
 def misfit(asked: PlanRequest) -> list[str]:
-    """Return why no GPU of the request can hold the program, nothing where one can or where that is not known."""
+    """Return why no GPU of the request can hold the program, nothing where one can or where it is unknown."""
     found = asked.program
     if found is None or found.fits != "does not fit" or found.memory_low_b is None or found.capacity_b is None:
         return []
@@ -150,7 +150,7 @@ def end_of(asked: PlanRequest, start: Interval, end: Interval) -> Interval:
 
 
 def _quantiles(found: ProgramEstimate) -> dict[str, float]:
-    """Return the median, and the ends of the interval at the levels that its coverage leaves on both sides."""
+    """Return the median, and the ends of the interval at the levels that follow from its coverage."""
     known = {"0.5": found.run_s or 0.0}
     if found.run_low_s is not None and found.run_high_s is not None and found.coverage is not None:
         outside = (1 - found.coverage) / 2

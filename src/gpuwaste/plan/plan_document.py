@@ -1,7 +1,7 @@
 """What `gpuwaste plan` prints and writes to a file: candidates with start, end, cost and risk, and the choice by goal.
 
-A goal orders by its own measure first; candidates that are equal in it are ordered by the next one. What is not known
-of a candidate is ordered last, so that a plan never prefers what it knows nothing of.
+A goal orders by its own measure first; candidates that are equal in it are ordered by the next one. Unknown values are
+ordered last, so that a plan never prefers a candidate about which nothing is known.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,24 +59,24 @@ class PlanCandidate(Struct, kw_only=True, frozen=True):
 
     @property
     def ready(self) -> bool:
-        """Whether it can be chosen by itself."""
+        """Whether it can be chosen automatically."""
         return self.status in {"valid", "unchecked"} and not self.needs
 
     @property
     def expected_start(self) -> int | None:
-        """The middle of the interval, else what Slurm says."""
+        """The middle of the interval, else Slurm's start."""
         return self.start.p50 if self.start else self.slurm_start
 
     @property
     def expected_end(self) -> int | None:
-        """The middle of the interval, else Slurm's start and the run time."""
+        """The middle of the interval, else Slurm's start plus the run time."""
         if self.end:
             return self.end.p50
         return None if self.slurm_start is None or self.run_s is None else self.slurm_start + self.run_s * self.jobs
 
     @property
     def sure_end(self) -> int | None:
-        """When it ends in 90 of 100 cases; without an interval Slurm's start and the whole limit."""
+        """When it ends in 90 of 100 cases; without an interval Slurm's start plus the time limit."""
         if self.end:
             return self.end.p90
         known = self.slurm_start is not None and self.time_limit_s is not None
@@ -87,7 +87,7 @@ Order = Callable[[PlanCandidate], tuple[float, ...]]
 
 
 class PlanDocument(Document, kw_only=True, frozen=True):
-    """The whole answer."""
+    """The answer of `gpuwaste plan`."""
 
     document: Literal["plan"] = "plan"
     recorded: Recorded = False
@@ -175,9 +175,9 @@ ORDERS: dict[PlanGoal, Order] = {
 
 
 def choose(candidates: Sequence[PlanCandidate], goal: PlanGoal, deadline: int | None = None) -> PlanCandidate | None:
-    """Return the best of those that can be chosen; of those that end by the deadline, where there are any.
+    """Return the best of those that can be chosen; only of those that end by the deadline, where there are any.
 
-    None where none is valid. With a deadline that nobody meets it is the one that ends first.
+    None where none is valid. With a deadline that none meets it is the one that ends first.
     """
     ready = [one for one in candidates if one.ready]
     if deadline is None:
@@ -187,5 +187,5 @@ def choose(candidates: Sequence[PlanCandidate], goal: PlanGoal, deadline: int | 
 
 
 def meets(one: PlanCandidate, deadline: int) -> bool:
-    """Tell whether a candidate ends by the deadline in 90 of 100 cases; one without a known end does not."""
+    """Return whether a candidate ends by the deadline in 90 of 100 cases; one without a known end does not."""
     return one.sure_end is not None and one.sure_end <= deadline

@@ -1,6 +1,6 @@
-"""A plan as a file: written, checked that nothing has changed since, and a candidate of it submitted with sbatch.
+"""A plan as a file: write it, check that nothing has changed since, and submit one of its candidates with sbatch.
 
-A cascade is several jobs, each of which starts after the one before.
+A cascade is several jobs, each of which starts after the previous one.
 """
 
 import json
@@ -23,14 +23,14 @@ from gpuwaste.slurm.submit.sbatch_options import OPTIONS
 VERSION: Final = 1
 MAX_PLAN_B: Final = 1 << 20
 _Word = Annotated[str, Meta(max_length=4096)]
-_MODE: Final = 0o600  # arguments of a script may be nobody else's business
+_MODE: Final = 0o600  # arguments of a script may be private
 VARIABLES: Final = tuple(sorted(option.variable for option in OPTIONS if option.variable))
 Sbatch = Callable[[Sequence[str]], int]
-"""Submits `sbatch WORDS` and returns the job's id. Raises SlurmError."""
+"""Submits `sbatch ARGUMENTS` and returns the job's id. Raises SlurmError."""
 
 
 class PlanFile(Struct, kw_only=True, frozen=True):
-    """A plan and the submission that it was made for; words, folder and SBATCH_ variables are those of its user."""
+    """A plan and the submission that it was made for; arguments, folder and SBATCH_ variables are those of its user."""
 
     gpuwaste_plan: Annotated[int, Meta(ge=1, le=VERSION)]
     words: Annotated[list[_Word], Meta(max_length=1024)]
@@ -43,7 +43,7 @@ class PlanFile(Struct, kw_only=True, frozen=True):
 
 
 class _Head(Struct):
-    """What every version begins with."""
+    """The first fields of every version."""
 
     gpuwaste_plan: int
     document: Literal["plan"] = "plan"
@@ -55,7 +55,7 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def plan_file(submission: PlannedSubmission, folder: str, plan: PlanDocument) -> PlanFile:
-    """Return what is written of a plan."""
+    """Return the file's content for a plan."""
     return PlanFile(
         gpuwaste_plan=VERSION,
         words=list(submission.words),
@@ -67,7 +67,7 @@ def plan_file(submission: PlannedSubmission, folder: str, plan: PlanDocument) ->
 
 
 def write_plan(path: Path, plan: PlanFile) -> None:
-    """Write it as JSON that only its owner can read. Raises StoreError."""
+    """Write the plan as JSON that only its owner can read. Raises StoreError."""
     try:
         write_whole(path, json.dumps(to_builtins(plan), indent=1).encode() + b"\n", mode=_MODE)
     except OSError as error:
@@ -103,7 +103,7 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def candidate_of(path: Path, plan: PlanFile, take: int | None) -> PlanCandidate:
-    """Return the candidate to submit: the one taken, else the chosen. Raises UsageError where there is none."""
+    """Return the candidate to submit: number `take`, else the chosen one. Raises UsageError where there is none."""
     number = plan.plan.chosen if take is None else take
     if plan.submitted:
         raise UsageError(f"{path}: already submitted as job {plan.submitted[0]}: plan again to submit another")
@@ -119,7 +119,7 @@ def candidate_of(path: Path, plan: PlanFile, take: int | None) -> PlanCandidate:
 
 
 def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> PlannedSubmission:
-    """Return the submission of a plan where it is still what was planned.
+    """Return the submission of a plan if it has not changed since.
 
     Raises UsageError where the user, the folder, the script, an SBATCH_ variable or the options differ.
     """
@@ -151,7 +151,7 @@ def read_script(file: str) -> bytes:
 
 
 def _checked_options(path: Path, plan: PlanFile) -> None:
-    """Refuse options that are none: a word that is no option would become the script. Raises UsageError."""
+    """Reject anything but options: another argument would become the script. Raises UsageError."""
     for one in plan.plan.candidates:
         try:
             rest = read_argv(one.options).rest
@@ -162,7 +162,7 @@ def _checked_options(path: Path, plan: PlanFile) -> None:
 
 
 def submit_candidate(submission: PlannedSubmission, one: PlanCandidate, sbatch: Sbatch) -> list[int]:
-    """Submit and return the ids, in order. Raises SlurmError, which names the jobs that were submitted before it."""
+    """Submit and return the ids, in order. Raises SlurmError, which names the jobs submitted before it."""
     ids: list[int] = []
     for number in range(1, one.jobs + 1):
         after = (f"--dependency=afterany:{ids[-1]}",) if ids else ()
@@ -179,7 +179,7 @@ def submit_candidate(submission: PlannedSubmission, one: PlanCandidate, sbatch: 
 
 
 def to_record(plan_name: str, one: PlanCandidate, jobs: Sequence[int]) -> SubmittedPlan:
-    """Return what the hub is told of a candidate that was submitted as these jobs."""
+    """Return the record for the hub of a candidate that was submitted as these jobs."""
     return SubmittedPlan(
         jobs=list(jobs),
         candidate=one.number,

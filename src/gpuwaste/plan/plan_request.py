@@ -1,4 +1,4 @@
-"""The submission that a plan starts from: script, sbatch's words, the request they come to, and what is expected."""
+"""The submission that a plan starts from: script, sbatch's arguments, the resulting request, and its predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from gpuwaste.slurm.submit.sbatch_options import Given
 
 @dataclass(frozen=True, slots=True)
 class PlannedSubmission:
-    """`sbatch WORDS` as a user gives it; `data` is the script's bytes, b"" with --wrap."""
+    """`sbatch ARGUMENTS` as a user types it; `data` is the script's bytes, b"" with --wrap."""
 
     words: tuple[str, ...]
     data: bytes
@@ -42,15 +42,15 @@ class PlannedSubmission:
 
     @property
     def hash(self) -> str:
-        """The script's hash as verdicts have it."""
+        """The script's hash, the same as in verdicts."""
         return script_hash(self.data) if self.data else ""
 
     def with_options(self, more: Sequence[str]) -> tuple[str, ...]:
-        """Return sbatch's words with more options, which win over those of the script, environment and line."""
+        """Return sbatch's arguments with more options, which override those of script, environment and command line."""
         return (*self.options, *more, *self.rest)
 
     def read(self, more: Sequence[str] = ()) -> tuple[tuple[JobRequest, Mapping[str, Given]], ...]:
-        """Return request and options of each het component. Raises ParseError and UsageError as sbatch would refuse."""
+        """Return request and options of each het component. Raises ParseError, UsageError where sbatch would reject."""
         line = read_argv(self.with_options(more))
         name = Path(self.file).name if self.file else "wrap"
         found = read_submission(self.data, line, self.environ, user=self.user, submit=self.at, name=name)
@@ -59,9 +59,9 @@ class PlannedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What each kind of candidate is made from; `request` has the site's defaults filled in.
+    """The input of each kind of candidate; `request` has the site's defaults filled in.
 
-    `queued` asks Slurm for the user's jobs of this name, once it is called.
+    `queued` reads the user's jobs of this name from Slurm when it is called.
     """
 
     request: JobRequest
@@ -74,7 +74,7 @@ class PlanRequest:
 
     @property
     def partition(self) -> str:
-        """The partition that the job goes to, the first of several."""
+        """The partition of the job, the first of several."""
         return self.request.partition.split(",")[0]
 
     @property
@@ -90,9 +90,9 @@ class PlanRequest:
 
     @property
     def fair_share(self) -> float | None:
-        """The user's fair share in the account, None where it is not known or has no weight in priorities."""
+        """The user's fair share in the account, None where it is unknown or has no weight in priorities."""
         return self.site.fair_share(self.account, self.request.user, self.partition)
 
     def target(self, name: str) -> TargetPrediction | None:
-        """Return what is expected of one target."""
+        """Return the prediction of one target."""
         return next((one for one in self.targets if one.target == name), None)

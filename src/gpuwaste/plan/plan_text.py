@@ -1,4 +1,4 @@
-"""Text of `gpuwaste plan`: a line for each candidate, the choice, and what cannot be submitted and why."""
+"""Text of `gpuwaste plan`: a line for each candidate, the choice, and which cannot be submitted and why."""
 
 import shlex
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def plan_text(document: PlanDocument, look: Look) -> str:
 
 
 def clock(at: int | None, now: int, zone: tzinfo | None) -> str:
-    """Return an instant as instant_words does, a dash where it is not known."""
+    """Return an instant as instant_words does, a dash where it is unknown."""
     if at is None:
         return UNKNOWN
     try:
@@ -59,7 +59,7 @@ def clock(at: int | None, now: int, zone: tzinfo | None) -> str:
 
 
 def _rows(valid: Sequence[PlanCandidate], now: int, zone: tzinfo | None) -> list[list[str]]:
-    """Return the rows; titles have what the other columns leave of the line."""
+    """Return the rows; titles get the width that the other columns leave."""
     rows = [_row(one, now, zone) for one in valid]
     cells = [_HEADERS, *rows]
     taken = sum(max(len(row[place]) for row in cells) + 1 for place in range(len(_HEADERS)) if place != 1)
@@ -86,7 +86,7 @@ def _interval(found: Interval | None, now: int, zone: tzinfo | None) -> str:
 
 
 def _about(one: PlanCandidate) -> list[str]:
-    """Return what is to be said of a candidate below the table; nothing of one that only the options describe."""
+    """Return the notes on a candidate below the table; none for one that its options describe completely."""
     parts = [harmless(one.text)] if one.text else []
     parts += [f"needs {harmless(one.needs)}"] if one.needs else []
     parts += [f"waits for limits in use: {harmless(text)}" for text in one.waits]

@@ -1,6 +1,6 @@
-"""POST /v1/plan/submitted: a user records what was planned of jobs that they have submitted, as the jobs' verdict.
+"""POST /v1/plan/submitted: a user records the plan of jobs that they have submitted, as the jobs' verdict.
 
-What is recorded is what the user states: it is bounded, shown beside how the jobs turned out, and decides nothing.
+The record is the user's own statement: it is bounded, shown next to the jobs' outcomes, and decides nothing.
 """
 
 import json
@@ -21,11 +21,11 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import END, MAX_LINE, PLAN_POLICY, START, Verdict, new_id
 from gpuwaste.plan.plan_document import PlansRecorded, SubmittedPlan
 
-_FARTHEST_S: Final = 3660 * DAY_S  # from now: what no queue reaches
+_FARTHEST_S: Final = 3660 * DAY_S  # from now: farther than any queue reaches
 
 
 class RecordedPlans(Part):
-    """Takes plans that were submitted; any thread."""
+    """Records submitted plans; for any thread."""
 
     def __init__(self, store: VerdictStore, site: ClusterFacts, clock: Clock) -> None:
         self._store, self._site, self._clock = store, site, clock
@@ -36,9 +36,9 @@ class RecordedPlans(Part):
         return cls(parts.get(VerdictStore), parts.get(ClusterFacts), parts.get(HostPorts).clock)
 
     def record(self, scope: Scope, body: bytes) -> PlansRecorded:
-        """Keep the plan of the caller's own jobs, once for each. Raises Refusal.
+        """Record the plan of the caller's own jobs, once for each. Raises Refusal.
 
-        Of several jobs, each after the one before, the first has the expected start and the last the expected end.
+        Of several jobs in sequence, the first has the expected start and the last the expected end.
         """
         if not scope.user:
             raise not_found()
@@ -87,5 +87,5 @@ def _verdict(plan: SubmittedPlan, job: int, user: str, cluster: str, at_us: int,
 
 
 def _levels(found: Interval, at: int) -> dict[str, float]:
-    """Return the quantiles; nothing starts before it is submitted, however early that was planned for."""
+    """Return the quantiles; no start is before the submission, even if the plan expected an earlier one."""
     return {"0.1": max(found.p10, at), "0.5": max(found.p50, at), "0.9": max(found.p90, at)}

@@ -1,7 +1,7 @@
 """Why a request could not run: rules of partition, QOS and association that `sbatch --test-only` does not check.
 
 slurmctld's test of 22.05 ignores time limits, AllowAccounts and QOS limits, that of 24.11 AllowGroups too: such a job
-is accepted and then waits for ever, or is rejected, by EnforcePartLimits. What is not known is no reason.
+is accepted and then waits for ever, or is rejected, by EnforcePartLimits. An unknown value is no reason.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +14,7 @@ from gpuwaste.slurm.site.limit_order import NO_LIMIT, holds, qos_order
 from gpuwaste.slurm.submit.job_request import request_amounts
 
 Kind = tuple[str, str]
-"""What a limit is for, and the TRES that it counts ("" for times and jobs)."""
+"""The kind of a limit, and the TRES that it counts ("" for times and jobs)."""
 LimitOwner = Association | Qos
 _JOB: Final = "a job"
 _NODE: Final = "a node"
@@ -28,14 +28,14 @@ _OF_GROUPS: Final = frozenset({_ALL_JOBS, _GROUP_SUBMITS})
 
 
 class LimitShare(NamedTuple):
-    """A limit (None: none) and how much of it is used now; memory in bytes."""
+    """A limit (None: unlimited) and how much of it is used now; memory in bytes."""
 
     limit: int | None
     used: int = 0
 
     @property
     def left(self) -> int | None:
-        """What may still be used, None without a limit."""
+        """The amount that may still be used, None without a limit."""
         return None if self.limit is None else max(0, self.limit - self.used)
 
 
@@ -45,7 +45,7 @@ def problems(asked: PlanRequest) -> list[str]:
     found: list[str] = []
     names = [name for name in request.partition.split(",") if name]
     each = [list(_partition(asked, name)) for name in names if name in site.partitions]
-    if each and all(each):  # of several partitions one that will do is enough
+    if each and all(each):  # of several partitions one that can run the job is enough
         found += each[0]
     if "limits" in site.enforced or "qos" in site.enforced:
         found += _sets(asked)
@@ -53,7 +53,7 @@ def problems(asked: PlanRequest) -> list[str]:
 
 
 def waits(asked: PlanRequest) -> list[str]:
-    """Return what the job would have to wait for besides free nodes: a share of an account or QOS that is in use."""
+    """Return what the job would have to wait for besides free nodes: limits of an account or QOS that are used up."""
     if "limits" not in asked.site.enforced:
         return []
     wanted = request_amounts(asked.request)
@@ -85,7 +85,7 @@ def _sets(asked: PlanRequest) -> Iterator[str]:
 
 
 def _standing(asked: PlanRequest) -> Iterator[tuple[LimitOwner, Kind, LimitShare]]:
-    """Yield each limit that holds for the job, in the order in which slurmctld looks at them (limit_order.py)."""
+    """Yield each limit that applies to the job, in the order in which slurmctld checks them (limit_order.py)."""
     site, partition = asked.site, asked.site.partitions.get(asked.partition)
     job = site.qos.get(asked.qos)
     names = qos_order(asked.qos, partition.qos if partition else "", "", job.flags if job else ())
@@ -95,7 +95,7 @@ def _standing(asked: PlanRequest) -> Iterator[tuple[LimitOwner, Kind, LimitShare
     yield from _holding(weaker, second, first, {})
     for place, one in enumerate(site.chain(asked.account, asked.request.user, asked.partition)):
         own = _limits_of(one, site.uid)
-        if place or not one.user:  # of accounts above; a user's association has what they set of a job
+        if place or not one.user:  # of accounts above; a user's association inherits their limits of a job
             own = {kind: share for kind, share in own.items() if kind[0] in _OF_GROUPS}
         yield from _holding(one, own, first, second)
 
@@ -117,7 +117,7 @@ def _number(limits: Mapping[Kind, LimitShare], kind: Kind) -> float:
 
 
 def _limits_of(one: LimitOwner | None, uid: int) -> dict[Kind, LimitShare]:
-    """Return the limits of an owner by what they limit; a QOS limits what one user has by that user's own count."""
+    """Return the limits of an owner by kind; a QOS limits one user by that user's own usage."""
     if one is None:
         return {}
     limits, used = one.limits, one.used

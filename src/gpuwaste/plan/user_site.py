@@ -13,8 +13,8 @@ from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_par
 from gpuwaste.slurm.site.slurm_settings import enforced
 from gpuwaste.slurm.site.slurm_values import names
 
-_NOT_NOW: Final = ("MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "REBOOT")  # an idle node starts no job at once
-_DEPTH: Final = 64  # accounts above each other; a cycle ends here too
+_NOT_NOW: Final = ("MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "REBOOT")  # idle, but starts no job at once
+_DEPTH: Final = 64  # levels of accounts; also ends a cycle
 _NO_CONFIG: Final = SlurmConfig({})
 _SACCTMGR: Final = ("sacctmgr", "--noheader", "--parsable2", "show")
 _MEMBERSHIP: Final = ("account", "partition", "qos", "defaultqos")
@@ -23,11 +23,11 @@ _T = TypeVar("_T")
 _FORMAT: Final = "--format=%i|%l|%r"
 _COLUMNS: Final = 3
 _ONE_BY_ONE: Final = "%1]"  # how Slurm ends the id of an array that runs one task at a time
-_MOST: Final = 1000  # jobs that are counted: beyond it many are many
+_MOST: Final = 1000  # jobs counted at most
 
 
 class CommandRunner(Protocol):
-    """Prints what one of Slurm's commands prints. Raises SlurmError."""
+    """Runs one of Slurm's commands. Raises SlurmError."""
 
     def text(self, *argv: str) -> str:
         """Return the command's output."""
@@ -36,11 +36,11 @@ class CommandRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The facts; where one could not be asked its field is empty and `notes` says so.
+    """Facts about the site; where one could not be read its field is empty and `notes` has the reason.
 
-    `associations` and `qos` have limits and what is used of them, `memberships` are the user's own associations, with
-    the QOS that are open to them there. `groups` are the user's on this host; None is "not known", and root's, whom
-    Slurm lets into any partition.
+    `associations` and `qos` have limits and their usage, `memberships` are the user's own associations, with the QOS
+    that they may use there. `groups` are the user's on this host; None means unknown, or root, who may use any
+    partition.
     """
 
     partitions: Mapping[str, Partition] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class Site:
 
     @property
     def enforced(self) -> frozenset[str]:
-        """Words of AccountingStorageEnforce: limits and QOS hold only where they are in it."""
+        """The values of AccountingStorageEnforce: limits and QOS apply only if they are among them."""
         return enforced(self.config.settings.get("AccountingStorageEnforce", ""))
 
     def types(self, partition: str) -> dict[str, int]:
-        """Return GPU type -> the most that one usable node of the partition has."""
+        """Return GPU type -> the most GPUs of it on one usable node of the partition."""
         found: dict[str, int] = {}
         for node in self.nodes:
             if partition in node.partitions and not node.down:
@@ -69,16 +69,16 @@ class Site:
         return found
 
     def gpus(self, partition: str) -> int:
-        """Return the most GPUs that one node of the partition has, of whatever type."""
+        """Return the most GPUs on one node of the partition, of any type."""
         return max((node.gpu_count for node in self.nodes if partition in node.partitions), default=0)
 
     def has_idle(self, partition: str) -> bool:
-        """Whether a node of the partition is idle and takes jobs."""
+        """Whether a node of the partition is idle and accepts jobs."""
         states = (node.state.upper() for node in self.nodes if partition in node.partitions and not node.down)
         return any(state.startswith("IDLE") and not any(word in state for word in _NOT_NOW) for state in states)
 
     def fair_share(self, account: str, user: str, partition: str) -> float | None:
-        """Return the fair share of a user in an account, None where it is not known or orders nothing."""
+        """Return the fair share of a user in an account, None where it is unknown or has no weight in priorities."""
         settings = self.config.settings
         if settings.get("PriorityType") != "priority/multifactor" or not _weighs(settings):
             return None
@@ -86,12 +86,12 @@ class Site:
         return nearest.fair_share if nearest is not None and nearest.user else None
 
     def account(self, named: str, user: str) -> str:
-        """Return the account that a job is charged to: the named one, else the user's default; "" if not known."""
+        """Return the account that a job is charged to: the named one, else the user's default; "" if unknown."""
         default = next((one.account for one in self.associations if one.user == user and one.default), "")
         return named or default or (self.memberships[0].account if len(self.memberships) == 1 else "")
 
     def membership(self, account: str, partition: str) -> Association | None:
-        """Return what the user has in the account, the partition's own before that of all partitions."""
+        """Return the user's association in the account, the partition's own before that of all partitions."""
         own = [one for one in self.memberships if one.account == account and one.partition in {"", partition}]
         return max(own, key=lambda one: one.partition, default=None)
 
@@ -108,7 +108,7 @@ class Site:
 
 
 def read_site(shown: CommandRunner, user: str, uid: int, groups: frozenset[str] | None = None) -> Site:
-    """Ask Slurm, one RPC for each kind of fact. Raises SlurmError and ParseError where the partitions are missing."""
+    """Query Slurm, one RPC for each kind of fact. Raises SlurmError and ParseError where the partitions are missing."""
     partitions = parse_partitions(shown.text("scontrol", "--all", "show", "partition"))
     notes: list[str] = []
 
@@ -158,16 +158,16 @@ def _memberships(text: str) -> tuple[Association, ...]:
 
 
 class QueuedJobs(NamedTuple):
-    """Jobs that wait, array tasks one by one: those that wait for another one of their user, and those that do not."""
+    """Number of waiting jobs, each array task counted: those that wait for another job of their user, and others."""
 
     after: int = 0
     alone: int = 0
 
 
 def queued_jobs(shown: CommandRunner, user: str, name: str, longest_s: int) -> QueuedJobs:
-    """Ask for the user's jobs of that name with a limit of at most `longest_s`. Raises SlurmError.
+    """Count the user's waiting jobs of that name with a limit of at most `longest_s`. Raises SlurmError.
 
-    One RPC, for this user alone. squeue takes commas as separators, so that a name with one finds nothing.
+    One RPC, only for this user. squeue takes commas as separators, so that a name with one finds nothing.
     """
     words = ("--noheader", f"--user={user}", f"--name={name}", "--states=PENDING", _FORMAT)
     after = alone = 0

@@ -1,7 +1,7 @@
-"""A bundle of waits: its trees, which give quantiles of a wait from its features, its partitions, and its card.
+"""A bundle of waits: its trees, which predict quantiles of a wait from features, its partitions, and its card.
 
-The trees learn the square root of the wait plus a minute: of the logarithm, they learn little about long waits, of
-seconds little about short ones. The card (card.json) is what `gpuwaste train --waits --json` prints too.
+The trees learn the square root of the wait plus a minute: from the logarithm they learn little about long waits, from
+seconds little about short ones. The card (card.json) is also the output of `gpuwaste train --waits --json`.
 """
 
 import json
@@ -45,20 +45,20 @@ class WaitMachine(Struct, frozen=True):
 
 
 def raw_of(waits_s: Floats) -> Floats:
-    """Return waits in seconds as the trees learn them."""
+    """Return waits in seconds in the scale of the trees."""
     found: Floats = np.sqrt(np.maximum(waits_s, 0.0) + FLOOR_S)
     return found
 
 
 def seconds_of(raw: Floats) -> Floats:
-    """Return what trees gave [n, q] in seconds, not negative, never falling with q."""
+    """Return the trees' output [n, q] in seconds, not negative, never falling with q."""
     found: Floats = np.maximum(np.square(np.maximum(np.maximum.accumulate(raw, axis=1), 0.0)) - FLOOR_S, 0.0)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class WaitTrees:
-    """A loaded bundle of waits; `shifts` is what its correction begins with (WaitShifts.pack)."""
+    """A loaded bundle of waits; `shifts` is the initial state of its correction (WaitShifts.pack)."""
 
     bundle: Bundle
     machine: WaitMachine

@@ -1,8 +1,8 @@
-"""What is known of a wait at submission, as numbers: the request, the queue played forward, the waits before it.
+"""The features of a wait at submission, as numbers: the request, the simulated queue, the earlier waits.
 
-Sums are shares of the pool's processors; durations enter as logarithms. NaN is "not known". What the queue of the pool
-gives when it is played forward is a hint for the trees, in seconds. Training, the benchmark and the hub compute the
-same features with this code.
+Sums are shares of the pool's processors; durations enter as logarithms. NaN means unknown. The result of simulating the
+pool's queue forward is a hint for the trees, in seconds. Training, the benchmark and the hub compute the same features
+with this code.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from gpuwaste.plan.wait_knowledge import GROUPS, JobRows, Knowledge, QueueInstan
 VERSION: Final = 1
 TARGET: Final = "wait"
 ROLLING: Final = (20, 50, 100, 300)  # waits of a partition and size
-_SHORT: Final = 50  # starts of a group that are looked at
+_SHORT: Final = 50  # starts used of a group
 _NAN: Final = math.nan
 _QUEUED: Final = ("all", "no_larger", "user", "account", "shape", "user_no_larger")
 _OF_QUEUED: Final = ("count", "procs", "oldest", "median_age", "newest")
@@ -55,7 +55,7 @@ NAMES: Final = (
 
 
 class Simulated(NamedTuple):
-    """Of a wait: p10, p50 and p90 with drawn run times, and what comes if every job uses its whole limit."""
+    """A simulated wait: p10, p50 and p90 with drawn run times, and the wait if every job runs until its limit."""
 
     p10: float
     p50: float
@@ -64,7 +64,7 @@ class Simulated(NamedTuple):
 
 
 def simulated(at: QueueInstant, past: PastRuns, draws: int, seed: int) -> list[Simulated]:
-    """Return the waits of each row of `at.asked`, each as if it were submitted alone; 0 for one that fits no pool."""
+    """Return the waits of each row of `at.asked`, each as if only it were submitted; 0 for one that fits no pool."""
     running = _jobs(at.running, past, at.now - at.running.start)
     waiting = _jobs(at.waiting, past, np.zeros(len(at.waiting.submit), np.int64))
     queue = checked(SchedulerQueue(at.now, one_node_each(at.capacity[None, :]), running, waiting))
@@ -125,7 +125,7 @@ def last_of_shape(last: Mapping[str, Sequence[Started]]) -> float:
 
 
 def rolling(last: Mapping[str, Sequence[Started]]) -> dict[int, list[float]]:
-    """Return p10, p50 and p90 of the last waits of a job's size, else of its partition, over each count of ROLLING."""
+    """Return p10, p50, p90 of the last waits of a job's size, else of its partition, over each count of ROLLING."""
     waits = last["size"] or last["partition"]
     values = np.array([wait.wait_s for wait in waits], np.float64) if waits else np.zeros(1)
     return {count: np.quantile(values[-count:], QUANTILES).tolist() for count in ROLLING}
@@ -147,7 +147,7 @@ def _machine(at: QueueInstant, procs: int, total: float, gpus: float) -> list[fl
 
 
 def _own(at: QueueInstant, row: int, usage: Usage, total: float) -> list[float]:
-    """Return what the user and the account hold, and their shares of what was used lately."""
+    """Return what the user and the account hold, and their shares of recent usage."""
     running, user, account = at.running, int(at.asked.user[row]), int(at.asked.account[row])
     mine, ours = running.user == user, running.account == account
     held = [float(running.procs[rows].sum()) / total for rows in (mine, ours)]
@@ -161,7 +161,7 @@ def _own(at: QueueInstant, row: int, usage: Usage, total: float) -> list[float]:
 
 
 def _queued(at: QueueInstant, row: int, total: float) -> list[float]:
-    """Return counts, processors and ages of groups of those that wait."""
+    """Return counts, processors and ages of groups of waiting jobs."""
     waiting: JobRows = at.waiting
     procs, limit, user, account = (
         int(column[row]) for column in (at.asked.procs, at.asked.limit, at.asked.user, at.asked.account)
@@ -188,7 +188,7 @@ def _queued(at: QueueInstant, row: int, total: float) -> list[float]:
 
 
 def _summary(waits: Sequence[Started], now: int) -> list[float]:
-    """Return the last log waits, means over more of them, their spread, and how long ago the last start was."""
+    """Return the last log waits, means over more of them, their spread, and the time since the last start."""
     if not waits:
         return [_NAN] * len(_OF_WAITS)
     newest = list(islice(reversed(waits), _SHORT))

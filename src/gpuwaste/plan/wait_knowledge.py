@@ -1,7 +1,7 @@
-"""Jobs as rows of numbers, and what started and ended jobs teach of waits: run times, last waits, usage.
+"""Jobs as rows of numbers, and what is learnt about waits from started and ended jobs: run times, last waits, usage.
 
-The same for a log that is replayed and for a hub. Usage is what fair share takes from users and accounts, decayed by
-half each week as Slurm's own (PriorityDecayHalfLife, 7 days by default); Slurm's priorities are not in a job history.
+The same for a replayed log and for a hub. Usage is that which fair share charges to users and accounts, halved each
+week like Slurm's (PriorityDecayHalfLife, 7 days by default); Slurm's priorities are not in a job history.
 """
 
 from collections import deque
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from gpuwaste.plan.start_time.run_times import PastRuns
 
 GROUPS: Final = ("user", "user and shape", "shape", "size and length", "size", "account", "partition")
-_KEPT: Final[Mapping[str, int]] = {"size": 300, "partition": 300}  # rolling quantiles are taken over these
+_KEPT: Final[Mapping[str, int]] = {"size": 300, "partition": 300}  # starts kept for rolling quantiles
 _LAST: Final = 50  # of every other group
-_KEYS: Final = 200_000  # groups; the one that was used longest ago goes
+_KEYS: Final = 200_000  # groups; the least recently used one is dropped
 HALF_LIFE_S: Final = 7 * 86400.0
 Ints = NDArray[np.int64]
 
@@ -29,9 +29,9 @@ class Started(NamedTuple):
 
 
 class JobRows(NamedTuple):
-    """n jobs. Instants in UTC seconds, -1 for a start that is not known; processors, GPUs, limit in seconds.
+    """n jobs. Instants in UTC seconds, -1 for an unknown start; processors, GPUs, limit in seconds.
 
-    `user`, `account`, `pool` (the partition) and `kind` (the type of GPU asked for) are numbers of texts.
+    `user`, `account`, `pool` (the partition) and `kind` (the requested type of GPU) are numbers of texts.
     """
 
     submit: Ints
@@ -50,7 +50,7 @@ class JobRows(NamedTuple):
 
     @property
     def asks(self) -> Ints:
-        """Amounts [n, 2] as the forward simulation takes them: processors and GPUs."""
+        """Amounts [n, 2] in the format of the forward simulation: processors and GPUs."""
         return np.column_stack((self.procs, self.gpus))
 
 
@@ -65,7 +65,7 @@ class LastWaits:
         for row in range(len(jobs.start)):
             found = Started(int(jobs.start[row]), max(int(jobs.start[row] - jobs.submit[row]), 0))
             for name, key in zip(GROUPS, keys_of(jobs, row), strict=True):
-                # Put back at the end: the first key is the one that was used longest ago.
+                # Put back at the end: the first key is the least recently used one.
                 waits = self._of.pop(key, None)
                 waits = deque(maxlen=_KEPT.get(name, _LAST)) if waits is None else waits
                 waits.append(found)
@@ -74,7 +74,7 @@ class LastWaits:
             del self._of[next(iter(self._of))]
 
     def last(self, jobs: JobRows, row: int) -> dict[str, Sequence[Started]]:
-        """Return the last starts of each group of a job, the newest at the end; empty for a group without any."""
+        """Return the last starts of each group of a job, the newest last; empty for a group without any."""
         return {name: self._of.get(key, ()) for name, key in zip(GROUPS, keys_of(jobs, row), strict=True)}
 
 
@@ -104,20 +104,20 @@ class Usage:
         self._of: dict[Hashable, tuple[int, float]] = {}
 
     def add(self, key: Hashable, now: int, amount: float) -> None:
-        """Take what a job used that ends now."""
+        """Add the usage of a job that ends now."""
         self._of[key] = (now, self.at(key, now) + amount)
 
     def at(self, key: Hashable, now: int) -> float:
-        """Return what a key has used, decayed until now."""
+        """Return the usage of a key, decayed until now."""
         then, amount = self._of.get(key, (now, 0.0))
         return float(amount * 0.5 ** (max(now - then, 0) / HALF_LIFE_S))
 
 
 class QueueInstant(NamedTuple):
-    """What is known at `now` of the pool of one job that is submitted; all rows are of that pool.
+    """What is known at `now` of the pool of one submitted job; all rows are of that pool.
 
-    `capacity` [2] is the most processors and GPUs that the pool has been seen to hold at once. Those that wait come in
-    the order of submission: history does not have priorities.
+    `capacity` [2] is the most processors and GPUs that were observed in use in the pool at once. Waiting jobs are in
+    the order of submission: history has no priorities.
     """
 
     now: int
@@ -133,7 +133,7 @@ def no_rows() -> JobRows:
 
 
 class Knowledge:
-    """Feed `started` and `ended` in the order of time, with what happened before the instant that is asked about."""
+    """Feed `started` and `ended` in the order of time, with what happened before the instant of the query."""
 
     def __init__(self) -> None:
         self.waits = LastWaits()
@@ -156,7 +156,7 @@ class Knowledge:
 
 
 def learnt_of(jobs: JobRows, ended: Ints) -> Knowledge:
-    """Return what jobs that have started teach, in any order; `ended` [n] is -1 for one that still runs."""
+    """Return what is learnt from started jobs, in any order; `ended` [n] is -1 for one that still runs."""
     known = Knowledge()
     done = np.flatnonzero(ended >= 0)
     at = np.concatenate((jobs.start, ended[done]))

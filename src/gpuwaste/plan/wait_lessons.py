@@ -1,6 +1,6 @@
-"""What the hub learns of its own expectations: some jobs that wait are predicted, and their starts correct the next.
+"""What the hub learns from its own expectations: some waiting jobs are predicted, and their starts correct the next.
 
-Kept in memory: a restarted hub begins to learn again.
+Held in memory: a restarted hub starts again from nothing.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gpuwaste.plan.learnt_waits import LearntWaits
     from gpuwaste.plan.live_queue import LiveQueue
 
-SAMPLED: Final = 4  # new jobs that are predicted each time: each costs DRAWS plays of the queue
+SAMPLED: Final = 4  # new jobs predicted each time: each costs DRAWS simulations of the queue
 DRAWS: Final = 20
 _PENDING: Final = "PENDING"
 
 
 class WaitLessons:
-    """Predicts the newest jobs that wait, and takes their starts; one thread at a time."""
+    """Predicts the newest waiting jobs, and takes their starts; one thread at a time."""
 
     def __init__(self) -> None:
         self.shifts = WaitShifts()
@@ -31,9 +31,9 @@ class WaitLessons:
         self._said_at: dict[int, int] = {}
 
     def step(self, live: "LiveQueue", jobs: Mapping[int, RunningJob], learnt: "LearntWaits | None" = None) -> None:
-        """Take what has started since, then predict what is new, by `learnt` too where it has a bundle in use.
+        """Take the starts since the last step, then predict new jobs, by `learnt` too where it has a bundle in use.
 
-        Raises UsageError for a queue that cannot be, ModelError for trees that fail.
+        Raises UsageError for an impossible queue, ModelError for trees that fail.
         """
         corrected = [self._open, *([learnt.open] if learnt is not None and learnt.in_use else [])]
         for job_id, at in list(self._said_at.items()):

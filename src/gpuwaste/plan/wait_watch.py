@@ -1,4 +1,4 @@
-"""What has changed for a job that waits between two looks at it: its expected start, and why."""
+"""What has changed for a waiting job between two checks: its expected start, and why."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from gpuwaste.core.fields import Interval
 
 LEAST_S: Final = 300
-SHARE: Final = 0.1  # of what is left to wait: minutes matter in an hour, not in a week
+SHARE: Final = 0.1  # of the remaining wait: minutes matter in an hour, not in a week
 _LIMITS: Final = ("QOS", "Assoc", "MaxMem", "MaxCpu", "JobArrayTaskLimit", "PartitionTimeLimit", "PartitionNodeLimit")
 _NODES: Final = ("ReqNodeNotAvail", "Reserv", "PartitionDown", "PartitionInactive", "NodeDown", "BadConstraints")
 
 
 @dataclass(frozen=True, slots=True)
 class StartForecast:
-    """One look: `start` is the middle of what is expected, or Slurm's own start; `before` counts jobs ahead of it."""
+    """One check: `start` is the middle of the expectation, or Slurm's own start; `before` counts jobs ahead of it."""
 
     at: int
     state: str
@@ -24,7 +24,7 @@ class StartForecast:
 
 
 def moved(old: StartForecast, new: StartForecast) -> str:
-    """Return in words what moved and why, "" for nothing that is worth a line."""
+    """Return a text of what changed and why, "" for a change too small to report."""
     later_s = None if old.start is None or new.start is None else new.start - old.start
     far = later_s is not None and abs(later_s) >= max(LEAST_S, SHARE * max(0, (new.start or 0) - new.at))
     news = (old.start is None) != (new.start is None)
@@ -38,7 +38,7 @@ def moved(old: StartForecast, new: StartForecast) -> str:
 
 
 def why(old: StartForecast, new: StartForecast) -> str:
-    """Return the likeliest cause: another reason of Slurm's, jobs that came before it, else jobs that run."""
+    """Return the likeliest cause: another reason of Slurm's, jobs that moved ahead of it, else running jobs."""
     if _kind(old.reason) != _kind(new.reason) and new.reason:
         return reason_words(new.reason)
     ahead = 0 if old.before is None or new.before is None else new.before - old.before
@@ -52,7 +52,7 @@ def why(old: StartForecast, new: StartForecast) -> str:
 
 
 def reason_words(reason: str) -> str:
-    """Return Slurm's reason as one says it, with Slurm's word."""
+    """Return Slurm's reason in plain words, with Slurm's name of it."""
     kind = _kind(reason)
     words = {
         "limit": "waits for a limit of QOS, account or partition",

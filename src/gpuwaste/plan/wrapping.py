@@ -1,7 +1,7 @@
-"""What wrapping short jobs into one gains, by the study of wrappers: the rows nearest to a fair share and a load.
+"""The gain of wrapping short jobs into one, by the study of wrappers: the rows nearest to a fair share and a load.
 
 The study's jobs run JOB_RUN_S; the rule is for jobs of up to twice that. Cases in which the first job started at once
-are those of a machine with free CPUs, where fair share decides nothing: they count if the partition has an idle node.
+are those of a machine with free CPUs, where fair share has no effect: they count if the partition has an idle node.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ MANY: Final = MEMBERS
 AFTER_END_S: Final = 30
 """Seconds that a workflow manager takes to submit the next job."""
 _WORTH_IT: Final = 0.01  # of the run time: two minutes of the 3.5 h of the study's chain
-_RARE: Final = 0.1  # of the cases may end later
+_RARE: Final = 0.1  # at most this share of the cases may end later
 
 
 class Gain(NamedTuple):
-    """Mean, least and most gain of one job over single jobs, as shares of their run time; share that took `longer`."""
+    """Mean, least and most gain of one job over single jobs, as shares of their run time; `longer`: share of losses."""
 
     cases: int
     mean: float
@@ -37,7 +37,7 @@ class Gain(NamedTuple):
 
 
 def gain(way: Way, fair_share: float | None, *, idle: bool, pause_s: int = 0) -> Gain:
-    """Return what the study found at the nearest fair share; over all of them where it is not known."""
+    """Return the study's gain at the nearest fair share; over all of them where it is unknown."""
     own = [
         (share, Gain(cases, *gains)) for kind, pause, share, cases, *gains in ROWS if (kind, pause) == (way, pause_s)
     ]
@@ -53,7 +53,7 @@ def nearest_share(fair_share: float) -> float:
 
 
 def _together(found: Sequence[Gain]) -> Gain:
-    """Return several as one; they have as many cases each."""
+    """Return several as one; each has the same number of cases."""
     return Gain(
         sum(one.cases for one in found),
         fmean(one.mean for one in found),

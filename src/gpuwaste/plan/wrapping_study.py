@@ -1,4 +1,4 @@
-"""What wrapping gains by docs/explanation/wrappers.md; `make bench NAME=wrappers` writes this file."""
+"""The gains of wrapping by docs/explanation/wrappers.md; `make bench NAME=wrappers` writes this file."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""How anything is shown: text, units and words, pages, charts, CSV and machine formats. Imports core."""
+"""Output in all formats: text, units and words, pages, charts, CSV and machine formats. Imports core."""

@@ -1,4 +1,4 @@
-"""What a view draws, as data: axes with units and values by role. web draws it as SVG; no colour is named here."""
+"""The charts of views as data: axes with units and values by role. web draws them as SVG; there are no colours here."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -13,11 +13,11 @@ Role = Literal[
     "completed", "failed", "timeout", "out_of_memory", "cancelled", "node_fail", "other",
     "main", "second", "third", "muted",
 ]  # fmt: skip
-"""What a mark stands for: a level of use, an end state, or the first, second and third of what is compared."""
+"""The meaning of a mark: a level of use, an end state, or the first, second and third of compared things."""
 
 
 class Axis(Struct, kw_only=True, frozen=True):
-    """One axis: `unit` is printed beside the title ("h", "GPU-hours", "%", "jobs"), "" for a plain name."""
+    """One axis: `unit` is printed next to the title ("h", "GPU-hours", "%", "jobs"), "" for a plain name."""
 
     title: str
     unit: str = ""
@@ -116,7 +116,7 @@ class Span(Struct, kw_only=True, frozen=True):
 
 
 class Gantt(Struct, kw_only=True, frozen=True, tag="gantt"):
-    """What holds each lane of each row over time; bars differ by shade, from light to dark, and by their names."""
+    """The holder of each lane of each row over time; bars differ by shade, from light to dark, and by their names."""
 
     title: str
     x: Axis

@@ -1,6 +1,6 @@
-"""The templates' environment, and the pages that need no document: errors, and that nobody is signed in.
+"""The templates' environment, and the pages that need no document: errors and the sign-in page.
 
-What a room adds for its templates stands in its file page_functions.py: FILTERS and GLOBALS, by their names there.
+A room's additions for its templates are in its file page_functions.py: FILTERS and GLOBALS, by their names there.
 """
 
 import importlib
@@ -25,7 +25,7 @@ OPERATORS: Final = (("/analytics", "Analytics"), ("/simulations", "Simulations")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the layout of each page needs: who reads, what they may see, and where they are."""
+    """The values that the layout of each page needs: the reader, their permissions, and the current page."""
 
     user: str = ""
     path: str = ""
@@ -37,7 +37,7 @@ class Frame:
     links: Mapping[str, str] = field(default_factory=dict)
     """The same view in other formats: name -> URL."""
     place: int = 0
-    """How far the stream of events was when the page was read; a page that follows asks for what came after."""
+    """The position in the event stream when the page was read; a page with live updates requests later events."""
 
 
 def page(name: str, frame: Frame, **values: Any) -> str:
@@ -93,12 +93,12 @@ def _template(name: str) -> str | None:
 
 
 def _whole(text: Callable[..., str]) -> Callable[..., Markup]:
-    """Return a filter whose number and unit are never on two lines."""
+    """Return a filter that keeps number and unit on one line."""
     return lambda *values: words.unbroken(text(*values))
 
 
 def _finalized(value: Any) -> Any:
-    """Return what is printed: a text without controls and without characters that change the direction of others."""
+    """Return the printed value: a text without control characters and characters that change the text direction."""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,4 +1,4 @@
-"""Pieces of the text reports: title, table, bar lines, notes; 80 columns, colour only where asked."""
+"""Parts of the text reports: title, table, bar lines, notes; 80 columns, colour only if requested."""
 
 import re
 import textwrap
@@ -24,7 +24,7 @@ _NO_BREAK: Final = "\u00a0"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a text is drawn: with colour or not, in which zone (None: the caller's), with headers or not."""
+    """How a text is printed: with colour or not, in which zone (None: the caller's), with headers or not."""
 
     colour: bool = False
     zone: tzinfo | None = None
@@ -32,11 +32,11 @@ class Look:
     recorded: bool = False
 
     def paint(self, text: str, code: str) -> str:
-        """Return the text in a colour where colour is wanted."""
+        """Return the text in a colour, if colour is on."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
     def title(self, text: str) -> list[str]:
-        """Return a title between two rules; a recording is labelled. Names in it are cut by the caller, ids are not."""
+        """Return a title between two rules, with a label for a recording. The caller cuts names in it, but not ids."""
         line = f"{uncut(text)}{' [recorded]' if self.recorded else ''}"
         rule = "=" * COLUMNS
         return [rule, self.paint(line.center(COLUMNS).rstrip(), _BOLD), rule]
@@ -47,7 +47,7 @@ class Look:
         return ["", self.paint(f"{text}{label}", _BOLD)] if self.header else []
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
-        """Return a table; columns in `left` start left, others end right. The last column may hold any name."""
+        """Return a table; columns in `left` are left-aligned, others right-aligned. The last one may hold any name."""
         if not rows:
             return []
         shown = [headers, *rows] if self.header else rows
@@ -63,14 +63,14 @@ class Look:
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], left: frozenset[int]) -> Iterator[str]:
-    """Yield the cells filled with blanks to their widths on a terminal."""
+    """Yield the cells padded with blanks to their display widths."""
     for place, (cell, columns) in enumerate(zip(row, widths, strict=True)):
         blanks = " " * (columns - width(cell))
         yield cell + blanks if place in left else blanks + cell
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Return names and values in two columns; a value too wide for its half has a line of its own, uncut."""
+    """Return names and values in two columns; a value too wide for its half is on a separate line, uncut."""
     lines: list[str] = []
     half = COLUMNS // 2 - 2
     pending = ""
@@ -89,14 +89,14 @@ def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def bullet(text: str) -> list[str]:
-    """Return a note, wrapped between words; one with a path in it is one line: a path may have blanks."""
+    """Return a note, wrapped between words; a note with a path is one line, since a path may have blanks."""
     if _PATH.search(text):
         return [f"  * {one_line(text)}"]
     return wrapped(text, COLUMNS, "  * ", "    ")
 
 
 def wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[str]:
-    """Return the lines of a text, broken between words and not between a number and its unit."""
+    """Return the lines of a text, broken between words but not between a number and its unit."""
     whole = QUANTITY.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
     lines = textwrap.wrap(
         whole, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
@@ -105,5 +105,5 @@ def wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[s
 
 
 def said_lines(texts: Sequence[str]) -> list[str]:
-    """Return the lines of a verdict as the user saw them, made harmless."""
+    """Return the lines of a verdict as the user saw them, sanitized."""
     return [f"    {fit(text, COLUMNS - 4)}" if len(text) <= COLUMNS - 4 else f"    {harmless(text)}" for text in texts]

@@ -1,4 +1,4 @@
-"""Documents for programs: JSON, one line per row with `|` between, and CSV that no spreadsheet can run."""
+"""Documents for programs: JSON, one line per row with `|` between, and CSV without formulas for spreadsheets."""
 
 import csv
 import io
@@ -12,13 +12,13 @@ from gpuwaste.core.text import harmless
 
 Row = Mapping[str, Any]
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
-# A cell begins at the text's own begin, and where the program that opens the file separates by another character than
-# the comma. Blanks and quotes before the formula are ignored by some.
+# A cell begins at the begin of the text, and where the program that opens the file uses another separator than the
+# comma. Some programs ignore blanks and quotes before the formula.
 _BEGINS: Final = re.compile(f'(^|[;|\t])(?=[ "]*[{re.escape("".join(FORMULA))}])')
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """Return the document as it came from the hub; what is not ASCII is escaped, so that no terminal acts on it."""
+    """Return the document unchanged; characters outside ASCII are escaped, so that no terminal interprets them."""
     return json.dumps(document, indent=2) + "\n"
 
 
@@ -35,7 +35,7 @@ def parsable_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool =
 
 
 def to_csv(document: Document, header: bool = True, part: str = "") -> str:
-    """Return CSV; what a spreadsheet would take for a formula, by any separator, starts with an apostrophe."""
+    """Return CSV; text that a spreadsheet could read as formula, with any separator, starts with an apostrophe."""
     return csv_rows(*table(document, part), header=header)
 
 
@@ -50,7 +50,7 @@ def csv_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True
 
 
 def table(document: Document, part: str = "") -> tuple[Sequence[str], list[Row]]:
-    """Return the columns and rows of a document as a table, or of one of its tables; whether it is a recording last."""
+    """Return columns and rows of a document or of one of its tables; the last column is whether it is a recording."""
     columns, rows = document.table(part)
     mark = {"recorded": getattr(document, "recorded", False)}
     return (*columns, "recorded"), [{**row, **mark} for row in rows]

@@ -1,4 +1,4 @@
-"""The parameters of pages, bounded: a link may come from anybody."""
+"""The parameters of pages, with limits: a link may be from anybody."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,12 +12,12 @@ _DIGITS: Final = 13
 
 
 def page_number(query: Mapping[str, str]) -> int:
-    """Return the page of a table that is asked for, from 1. Raises Refusal 400."""
+    """Return the requested page of a table, from 1. Raises Refusal 400."""
     return max(1, number(query, "page", _MAX_PAGE) or 1)
 
 
 def node_name(query: Mapping[str, str]) -> str:
-    """Return the node whose GPUs are asked for, "" for all. Raises Refusal 400."""
+    """Return the node whose GPUs are requested, "" for all. Raises Refusal 400."""
     return text(query, "node") or ""
 
 

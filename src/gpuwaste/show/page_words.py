@@ -1,4 +1,4 @@
-"""Numbers and times as pages print them: GPU-hours, shares, durations, UTC times, levels."""
+"""Numbers and times for pages: GPU-hours, shares, durations, UTC times, levels."""
 
 import re
 from datetime import UTC, datetime
@@ -27,12 +27,12 @@ def in_gpu_hours(seconds: float) -> str:
 
 
 def unbroken(text: str) -> Markup:
-    """Return a text for a page in which no line ends between a number and its unit."""
+    """Return a text for a page without line breaks between a number and its unit."""
     return Markup(_ESCAPED.sub(r'<span class="nowrap">\g<0></span>', str(escape(harmless(text)))))  # noqa: S704 escaped
 
 
 def share(part: float | None, whole: float = 1.0) -> str:
-    """Print a part of a whole as a percentage without decimals: what is more than nothing is never 0 %."""
+    """Print a part of a whole as a percentage without decimals; a value above 0 is never 0 %."""
     if part is None or not whole:
         return UNKNOWN
     ratio = part / whole
@@ -76,7 +76,7 @@ def day(seconds: float) -> str:
 
 
 def level_name(level: str) -> str:
-    """Return the name of a device's level as the pages have it: a mean of 0 is idle."""
+    """Return the name of a device's level on pages: a mean of 0 is idle."""
     return "idle" if level == "none" else level
 
 

@@ -1,7 +1,7 @@
-"""What can be read of the hub, declared once: a file `NAME_resource.py` of a subject, found by being there.
+"""The hub's resources, each declared once: in a file `NAME_resource.py` per subject, found without registration.
 
-From a declaration derive the route of /v1 with its description, the options and the output of the command, the page
-with its forms. A file has RESOURCES, any of the kinds below.
+A declaration defines the route of /v1 with its description, the options and the output of the command, and the page
+with its other formats. A file has RESOURCES, any of the kinds below.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ D = TypeVar("D")
 S = TypeVar("S", bound=Struct)
 P = TypeVar("P")
 Pool = Literal["questions", "reports"]
-"""The threads that answer: those of reports are few, as each report takes tens of MB."""
+"""The thread pool that answers: the one for reports is small, since each report takes tens of MB."""
 
 
 class Reading(Protocol):
-    """What a resource reads from: the hub."""
+    """The hub, as the source that a resource reads from."""
 
     def now(self) -> int:
         """Return UTC seconds."""
@@ -39,12 +39,12 @@ class Reading(Protocol):
 
 @dataclass(frozen=True)
 class NoQuestion:
-    """What is asked without parameters."""
+    """A question without parameters."""
 
 
 @dataclass(frozen=True)
 class Share(Generic[D]):
-    """What --fail-above compares: in words, and as a share of a document, 0 to 1 or None for not known."""
+    """The value that --fail-above compares: as text, and as a share of a document, 0 to 1 or None for not known."""
 
     about: str
     of: Callable[[D], float | None]
@@ -54,11 +54,11 @@ class Share(Generic[D]):
 class ReadCommand(Generic[D]):
     """The command that prints a document. Its options are the fields of the question, with their descriptions.
 
-    It is the command of the file's name, or with `action` an action of it: a file in cli/commands adds those that do
+    It is the command of the file's name, or with `action` an action of it: a file in cli/commands adds actions that do
     more than read. `start` and `end` are -S and -E, with `since` as the default; `user` is -u, `whose` without it;
-    `defaults` are of other options. `limit` is no option where `limits` has it: rows of a text, rows of other forms.
-    `long`: the hub may have to add up much first. Without rows in the field `rows` the exit code is 3, and a text is
-    the error `nothing` where there is one. Without `forms` it prints text and JSON alone.
+    `defaults` are those of other options. With `limits`, the rows of a text and of other formats, there is no option
+    `limit`. `long`: the hub may have to add up much first. Without rows in the field `rows` the exit code is 3, and
+    instead of a text the error `nothing` is printed if there is one. Without `forms` it prints only text and JSON.
     """
 
     text: "Callable[[D, Look], str]"
@@ -78,11 +78,11 @@ class ReadCommand(Generic[D]):
 
 @dataclass(frozen=True, kw_only=True)
 class Resource(Generic[Q, S]):
-    """GET `path`: a question, whose fields are the parameters, and the document that `read` answers with, or its JSON.
+    """GET `path`: a question, whose fields are the parameters, and the document that `read` returns, or its JSON.
 
-    Fields of the question that `path` has in braces are parts of the path; others that are keyword-only are no
-    parameters. `read` is called in a thread of a pool, within what the caller may see; it raises Refusal. A hub that
-    stands by answers where `standby` says so: with what is stored. `commands` print it.
+    Fields of the question in braces in `path` are parts of the path; other keyword-only fields are not parameters.
+    `read` is called in a thread of a pool, within the caller's scope; it raises Refusal. With `standby` a standby hub
+    answers, too, with stored data. `commands` print the document.
     """
 
     path: str
@@ -96,7 +96,7 @@ class Resource(Generic[Q, S]):
 
 @dataclass(frozen=True, kw_only=True)
 class Order(Generic[Q, S]):
-    """POST `path`: a body of type `body`, None for one that is not read, and what `do` answers; it raises Refusal."""
+    """POST `path`: a body of type `body`, None for one that is not read, and the answer of `do`; it raises Refusal."""
 
     path: str
     body: type[Struct] | None = None
@@ -107,9 +107,9 @@ class Order(Generic[Q, S]):
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A page that is asked for: by whom, with which parameters, the name in its path, and the form, "" for a page.
+    """A request for a page: by whom, with which parameters, the name in its path, and the format, "" for a page.
 
-    `url` is where the hub's pages are, "" for not known.
+    `url` is the base URL of the hub's pages, "" for not known.
     """
 
     reading: Reading
@@ -122,20 +122,20 @@ class PageRequest:
 
 
 class Renewing(Protocol):
-    """What a page shows that is taken from time to time."""
+    """Data of a page that is refreshed at intervals."""
 
     def due_s(self) -> float:
-        """Return how long it is until it may be taken again."""
+        """Return the seconds until it may be refreshed again."""
 
     def renew(self) -> None:
-        """Take it; blocks."""
+        """Refresh it; blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Follow:
-    """How a page is refreshed while it is looked at: on news of `jobs`, None for all that its reader may see.
+    """How an open page is refreshed: on news of `jobs`, None for all that its reader may see.
 
-    It is refreshed every `every_s` seconds without news, after what it shows is renewed.
+    Without news it is refreshed every `every_s` seconds, after its data is renewed.
     """
 
     every_s: float
@@ -145,9 +145,9 @@ class Follow:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[D]):
-    """GET `path` for browsers, with {name} for a name; each of `forms` (".json", ".csv") is the document as a text.
+    """GET `path` for browsers, with {name} for a name; each of `forms` (".json", ".csv") is the document as text.
 
-    `charts` are drawn as files: .svg, .2.svg and so on. A `long` page takes a place among reports, as forms do.
+    `charts` are drawn as files: .svg, .2.svg and so on. A `long` page runs in the pool of reports, as forms do.
     """
 
     path: str
@@ -162,7 +162,7 @@ class Page(Generic[D]):
 
 @dataclass(frozen=True, kw_only=True)
 class PageOrder:
-    """POST `path` of a form: what `do` does with its body, and the path of the page that it leads to."""
+    """POST `path` of a form: `do` processes its body, and returns the path of the next page."""
 
     path: str
     do: Callable[[PageRequest, bytes], str]
@@ -172,7 +172,7 @@ Declared = Resource[Any, Any] | Order[Any, Any] | Page[Any] | PageOrder
 
 
 def declared() -> Iterator[Declared]:
-    """Yield what all files declare."""
+    """Yield the declarations of all files."""
     for file in resource_files():
         found: tuple[Declared, ...] = file.module().RESOURCES
         yield from found
@@ -183,9 +183,9 @@ def _json(document: Document) -> str:
 
 
 FORMS: Final[Mapping[str, Callable[[Any], str]]] = {".json": _json, ".csv": to_csv}
-"""The forms of a document that is a table."""
+"""The formats of a document that is a table."""
 
 
 def chart_form(index: int) -> str:
-    """Return the form by which a page's chart is a file: .svg, .2.svg and so on; `index` is from 0."""
+    """Return the suffix of a page's chart as a file: .svg, .2.svg and so on; `index` is from 0."""
     return ".svg" if index == 0 else f".{index + 1}.svg"

@@ -1,4 +1,4 @@
-"""The files that pages refer to: each under a URL with a hash of its content, so that browsers may keep it for good."""
+"""The static files of pages: each under a URL with a hash of its content, so that browsers can cache it forever."""
 
 import hashlib
 from dataclasses import dataclass

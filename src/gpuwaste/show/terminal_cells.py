@@ -1,4 +1,4 @@
-"""Cells for a terminal: names made harmless and cut by display width, bars, durations, ratios, local times."""
+"""Cells for a terminal: names sanitized and cut by display width, bars, durations, ratios, local times."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ _WIDE: Final = frozenset("WF")
 
 
 def harmless_document(value: T) -> T:
-    """Return a document with every text made harmless: it may come from anything that answers where a hub should be."""
+    """Return a document with every text sanitized: the server that sent it may not be a real hub."""
     found: Any = value
     if isinstance(value, str):
         found = harmless(value)
@@ -36,19 +36,19 @@ def harmless_document(value: T) -> T:
 
 
 def one_line(text: str) -> str:
-    """Return `text` harmless and in one line; blanks inside a line stay as they are, since a path may have any."""
+    """Return `text` sanitized and in one line; blanks inside a line are unchanged, since a path may have any."""
     return harmless(" ".join(line.strip() for line in text.splitlines() if line.strip()))
 
 
 def uncut(text: str) -> str:
-    """Return an id or a path harmless and never cut, however wide: a reader copies it (a path has 4096 bytes)."""
+    """Return an id or a path sanitized and never cut, however wide: users copy it (a path has 4096 bytes)."""
     return fit(text, _LONGEST)
 
 
 def gpu_names(uuids: Collection[str]) -> dict[str, str]:
-    """Return what names each GPU: the first block of its UUID, which NVIDIA's tools take for the whole, if it is one's.
+    """Return a name for each GPU: the first block of its UUID, which NVIDIA's tools accept, if it is unique.
 
-    MIG instances, and GPUs of one job that begin alike, are named by the UUID itself, uncut.
+    MIG instances, and GPUs of one job with an equal first block, are named by the full UUID.
     """
     blocks = {uuid: match[1] if (match := _UUID.fullmatch(uuid)) else uncut(uuid) for uuid in uuids}
     alone = Counter(blocks.values())
@@ -61,7 +61,7 @@ def width(text: str) -> int:
 
 
 def fit(text: str, columns: int) -> str:
-    """Return `text` made harmless and cut to `columns`, with `~` at the end where it was cut."""
+    """Return `text` sanitized and cut to `columns`, with `~` at the end if it was cut."""
     shown = harmless(text[: columns * 2 + 1])
     if width(shown) <= columns and len(text) <= columns * 2 + 1:
         return shown
@@ -75,7 +75,7 @@ def fit(text: str, columns: int) -> str:
 
 
 def bar(ratio: float | None, columns: int = 40) -> str:
-    """Draw a ratio 0..1 as `[|||||     48%]`, `columns` wide; unknown is said, never drawn as 0."""
+    """Draw a ratio 0..1 as `[|||||     48%]`, `columns` wide; an unknown one is a text, never drawn as 0."""
     inner = columns - 2
     if ratio is None:
         return f"[{'unknown':>{inner}}]"
@@ -85,7 +85,7 @@ def bar(ratio: float | None, columns: int = 40) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """Print a ratio as whole percent; <1% where it is more than nothing, >99% where it is not quite all."""
+    """Print a ratio as whole percent; <1% for small values above 0, >99% for values just below 1."""
     if ratio is None:
         return UNKNOWN
     if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
@@ -96,7 +96,7 @@ def percent(ratio: float | None) -> str:
 
 
 def share(part: float | None, whole: float) -> float | None:
-    """Return part over whole; None where either is not known."""
+    """Return part over whole; None where either is unknown."""
     return part / whole if part is not None and whole > 0 else None
 
 

@@ -1,4 +1,4 @@
-"""What a view answers with: every number with its unit, its text, its interval, and the query that it is of."""
+"""The documents of views: every number with its unit, its text, its interval, and its query."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Column(Struct, kw_only=True, frozen=True):
 
 
 class Fact(Struct, kw_only=True, frozen=True):
-    """One number of which a sentence may speak."""
+    """One number that a sentence may use."""
 
     id: Annotated[str, Meta(description="Unique within the view: wait_p95_s, wasted_share.alice.")]
     value: float | int | str | None
@@ -39,7 +39,7 @@ class Fact(Struct, kw_only=True, frozen=True):
 
 
 class ViewDocument(Struct, kw_only=True, frozen=True):
-    """One view over a window: tables, charts, facts and what they say."""
+    """One view over a window: tables, charts, facts and sentences made from them."""
 
     view: str
     title: str
@@ -66,7 +66,7 @@ class ViewDocument(Struct, kw_only=True, frozen=True):
 
 
 class ViewEntry(Struct, kw_only=True, frozen=True):
-    """One view that can be asked for."""
+    """One available view."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class ViewEntry(Struct, kw_only=True, frozen=True):
 
 
 class ViewsDocument(Struct, kw_only=True, frozen=True):
-    """The views that there are."""
+    """The available views."""
 
     views: Sequence[ViewEntry]
 
@@ -125,7 +125,7 @@ def duration_text(seconds: float) -> str:
 
 
 def value_text(value: float | str | None, unit: str) -> str:
-    """Return a value as it is printed: with its unit, GPU-hours with one decimal, shares as percent without."""
+    """Return a value as text: with its unit, GPU-hours with one decimal, shares as percent without decimals."""
     if value is None:
         return "not known"
     if isinstance(value, str):
@@ -149,7 +149,7 @@ def number_text(value: float, unit: str, decimals: int = 1) -> str:
 
 @dataclass(slots=True)
 class ViewFacts:
-    """Facts of one view as they are found, each id once, with what they can be compared by."""
+    """The facts of one view in order, each id once, with the samples for comparisons."""
 
     query: str
     found: list[Fact] = field(default_factory=list)
@@ -169,7 +169,7 @@ class ViewFacts:
         self.found.append(Fact(id=name, value=kept, unit=unit, text=text, means=means, query=query, low=low, high=high))
 
     def share(self, name: str, part: float, whole: float, means: str, *, sample: BootstrapSample | None = None) -> None:
-        """Add the share that `part` is of `whole`; not known of nothing."""
+        """Add the share of `part` in `whole`; not known if `whole` is 0."""
         self.add(name, part / whole if whole else None, "share", means, sample=sample)
 
 

@@ -1,4 +1,4 @@
-"""/analytics/VIEW: one sentence, charts, a table, what the numbers say, and how they are computed."""
+"""/analytics/VIEW: one sentence, charts, a table, what the numbers mean, and how they are computed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ _LONGEST_QUERY: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class DrawnChart:
-    """A chart for a desk and for a telephone."""
+    """A chart for a desktop and for a phone."""
 
     wide: Markup
     narrow: Markup
@@ -38,7 +38,7 @@ class DrawnChart:
 
 @dataclass(frozen=True, slots=True)
 class CellWords:
-    """A cell as it is printed, and in full where it is cut."""
+    """A cell as text, and its full text where it is cut."""
 
     text: str
     full: str = ""
@@ -46,7 +46,7 @@ class CellWords:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The head of a column; its kind (text, number, time) aligns it."""
+    """The header of a column; its kind (text, number, time) sets the alignment."""
 
     title: str
     kind: str
@@ -54,7 +54,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class FactWords:
-    """A fact as it is printed."""
+    """A fact as text."""
 
     id: str
     means: str
@@ -64,7 +64,7 @@ class FactWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewBody:
-    """What the template of a view prints; everything in it is bounded."""
+    """The input of a view's template; everything in it has a limited size."""
 
     name: str
     title: str
@@ -88,12 +88,12 @@ class ViewBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewForm:
-    """What the form of a view has been asked; `kept` are the parameters of the link that it has no field for."""
+    """The values of a view's form; `kept` are the parameters of the link without a field in the form."""
 
     days: int | None = 30
     compare: str = ""
     linked: bool = False
-    """Whether the link names what is compared."""
+    """Whether the link contains what is compared."""
     clusters: str = ""
     other_clusters: str = ""
     several: bool = False
@@ -102,19 +102,19 @@ class ViewForm:
 
     @property
     def choices(self) -> Sequence[int]:
-        """The days that can be chosen."""
+        """The numbers of days that can be chosen."""
         return sorted({*_DAYS, self.days}) if self.days else _DAYS
 
 
 def view_page(
     document: ViewDocument, number: int, frame: Frame, page_link: Callable[[int], str], form: ViewForm | None = None
 ) -> str:
-    """Return the page of a view with the given page of its table; `page_link` gives the link of another one."""
+    """Return the page of a view with the given page of its table; `page_link` returns the link of another one."""
     return page("view", frame, view=view_body(document, number, page_link, frame.links), form=form or ViewForm())
 
 
 def views_page(document: ViewsDocument, frame: Frame) -> str:
-    """Return the list of the views that there are."""
+    """Return the page that lists the available views."""
     return page("views", frame, views=document.views)
 
 
@@ -125,7 +125,7 @@ def view_body(
     links: Mapping[str, str],
     zone: tzinfo = UTC,
 ) -> ViewBody:
-    """Return what a page about a view prints, its times in `zone`."""
+    """Return the content of a view's page, with times in `zone`."""
     last = max(1, -(-len(document.rows) // ROWS))
     number = min(max(1, number), last)
     first = (number - 1) * ROWS
@@ -158,7 +158,7 @@ def view_body(
 
 
 def window_words(document: ViewDocument, zone: tzinfo) -> str:
-    """Return the window and the clusters of a view."""
+    """Return the window and the clusters of a view as text."""
     clusters = ", ".join(_cut(name, _LONGEST) for name in document.clusters[:20]) or "no cluster"
     window = f"From {time_words(document.start, zone)} to {time_words(document.end, zone)} ({zone_name(zone)})"
     return f"{window}; {'clusters' if len(document.clusters) > 1 else 'cluster'}: {clusters}."
@@ -177,7 +177,7 @@ def _range_words(first: int, count: int, document: ViewDocument) -> str:
 
 
 def _zeros(document: ViewDocument) -> list[Column]:
-    """Return the columns with numbers that are 0 in every row: a table without them is one that can be read."""
+    """Return the number columns that are 0 in every row: the table is more readable without them."""
     return [
         column
         for index, column in enumerate(document.columns)
@@ -199,7 +199,7 @@ def _heading(column: Column, index: int, rows: Sequence[Sequence[Cell]]) -> Head
 
 
 def cell(value: Cell, unit: str, zone: tzinfo) -> CellWords:
-    """Return a cell as it is printed."""
+    """Return a cell as text."""
     if isinstance(value, str):
         text = harmless(value[:1000])
         return CellWords(text) if len(text) <= _LONGEST else CellWords(_cut(text, _LONGEST), text)
@@ -233,5 +233,5 @@ def _cut(text: str, most: int) -> str:
 
 
 def _lines(text: str) -> Markup:
-    """Return a query with its lines; other controls are escapes."""
+    """Return a query with its line breaks; other control characters are escaped."""
     return Markup("\n").join(harmless(line) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Texts of `gpuwaste analyze`: a view as sentences and a table, two of them as what changed, and rows for programs."""
+"""Texts of `gpuwaste analyze`: a view as sentences and a table, the changes between two, and rows for programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -15,7 +15,7 @@ _NO_UNIT: Final = frozenset({"", "jobs", "users", "GPU-hours", "CPU-hours", "h"}
 
 
 def view_text(document: ViewDocument, look: Look) -> str:
-    """Return a view as it is printed: what it says, its table, what a reader must know."""
+    """Return a view as text: its sentences, its table, its notes."""
     lines = [*look.title(document.title), f"  {_period(document, look)}", ""]
     for sentence in document.narrative or ["Nothing in this window."]:
         lines += bullet(sentence)
@@ -30,7 +30,7 @@ def view_text(document: ViewDocument, look: Look) -> str:
 
 
 def comparison_text(document: ComparisonDocument, look: Look) -> str:
-    """Return what changed between two views."""
+    """Return the changes between two views as text."""
     lines = look.title(f"{document.title}: compared")
     lines += [f"  before  {_period(document.before, look)}", f"  after   {_period(document.after, look)}", ""]
     for sentence in document.narrative:
@@ -51,7 +51,7 @@ def view_csv(document: ViewDocument) -> str:
 
 
 def comparison_csv(document: ComparisonDocument) -> str:
-    """Return what changed between two views as CSV."""
+    """Return the changes between two views as CSV."""
     rows = [{name: getattr(change, name) for name in _CHANGE} for change in document.changes]
     return csv_rows(_CHANGE, rows)
 

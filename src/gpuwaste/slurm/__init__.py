@@ -1,1 +1,1 @@
-"""Slurm as the product reads it. Imports core."""
+"""Everything that reads Slurm. Imports core."""

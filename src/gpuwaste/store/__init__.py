@@ -1,1 +1,1 @@
-"""DuckDB, as a file or as a lake on PostgreSQL: connection, schema, leases. Its tables are the subjects'."""
+"""DuckDB, as a file or as a lake on PostgreSQL: connection, schema, leases. The tables belong to the subjects."""

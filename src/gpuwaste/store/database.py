@@ -1,10 +1,10 @@
 """One DuckDB file: opening, its schema, named queries.
 
-A schema (`hub`, `node`) is one file of SQL for each subject, in the order of SCHEMA_FILES, and is number 1. What a
-release changes of it is a migration, the file migrations/NNNN_name.sql in the schema's folder, from 0002 on: the one
-that brings a store from the number before to its own. A query is queries/NAME.sql there, one statement. Another package
-keeps its queries beside its own code: query `waste.NAME` is gpuwaste/ledger/queries/NAME.sql. DuckDB lets one process
-hold a file; threads share it through cursors.
+A schema (`hub`, `node`) is one file of SQL for each subject, in the order of SCHEMA_FILES, and has number 1. A release
+changes it by a migration, the file migrations/NNNN_name.sql in the schema's folder, from 0002 on, which updates a
+store from the number before to its own. A query is queries/NAME.sql there, one statement. Another package keeps its
+queries next to its own code: query `waste.NAME` is gpuwaste/ledger/queries/NAME.sql. DuckDB lets only one process hold
+a file; threads share it through cursors.
 """
 
 import re
@@ -38,7 +38,7 @@ _STATE_SET = re.compile(rf"\{{({'|'.join(SETS)})\}}")
 
 
 class _WithoutPandas:
-    """Spares a search of sys.path: DuckDB imports pandas anew with each value of a statement, and we have none."""
+    """Avoids a search of sys.path: DuckDB imports pandas again for each value of a statement, and it is not used."""
 
     @staticmethod
     def find_spec(name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
@@ -51,20 +51,20 @@ sys.meta_path.insert(0, _WithoutPandas)
 
 @dataclass(slots=True)
 class FatalStoreError:
-    """What all handles of an open store share: why DuckDB has given it up, empty while it has not."""
+    """Shared by all handles of an open store: why DuckDB has given it up, empty while it has not."""
 
     given_up: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """A query's rows with the names of their columns: quicker than dictionaries where there are thousands."""
+    """A query's rows with the names of their columns: faster than dictionaries for thousands of rows."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
     def pick(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return these columns, two at least, of each row."""
+        """Return these columns, at least two, of each row."""
         return list(map(itemgetter(*map(self.columns.index, names)), self.rows))
 
 
@@ -84,7 +84,7 @@ class Database:
         """Open or create the store at `path` with this version's schema.
 
         `options` are DuckDB settings. Raises StoreError where the file is corrupt, has a schema that this version does
-        not know, is held by another process, or cannot be written; the file is left as it is.
+        not know, is held by another process, or cannot be written; the file is not changed then.
         """
         try:
             connection = connect(path, {"threads": "1", **(options or {})})
@@ -92,8 +92,8 @@ class Database:
             raise StoreError(f"{path}: cannot be opened: {reason(error)}") from error
         database = cls(connection, schema, str(path))
         try:
-            # A program without a file (python -c, as the agent's children) is a person to DuckDB: of what takes two
-            # seconds, migrations too, it would draw a bar on standard output, among what the parent reads there.
+            # DuckDB takes a program without a file (python -c, like the agent's children) for an interactive one: after
+            # two seconds, in migrations too, it would draw a progress bar on standard output, which the parent reads.
             database.execute("SET enable_progress_bar = false")
             database._migrate()
         except BaseException:
@@ -113,10 +113,10 @@ class Database:
 
     @property
     def given_up(self) -> str:
-        """Why DuckDB refuses every statement from now on, through each handle; empty where it does not.
+        """Why DuckDB rejects every statement from now on, through each handle; empty where it does not.
 
-        A checkpoint on a full disk leads to that, or a defect of DuckDB. What was committed is read again by the next
-        one who opens the store.
+        The cause is a checkpoint on a full disk, or a defect of DuckDB. Committed data is read again when the store is
+        next opened.
         """
         return self.fate.given_up
 
@@ -125,12 +125,12 @@ class Database:
         self._connection.close()
 
     def interrupt(self) -> None:
-        """End the statement that another thread runs on this handle: it raises StoreError there."""
+        """Interrupt the statement that another thread runs on this handle: it raises StoreError there."""
         self._connection.interrupt()
 
     @property
     def version(self) -> int:
-        """The number of its schema; 0 for an empty file."""
+        """The number of the store's schema; 0 for an empty file."""
         if not self.has_table("schema_version"):
             return 0
         found = self.execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
@@ -139,7 +139,7 @@ class Database:
         return int(found[1])
 
     def has_table(self, name: str) -> bool:
-        """Tell whether there is a table. To look through DuckDB's list would read what is known of all tables."""
+        """Return whether a table exists. A search in DuckDB's list would read the metadata of all tables."""
         try:
             self.execute(f"DESCRIBE {name}")
         except StoreError as error:
@@ -149,13 +149,13 @@ class Database:
         return True
 
     def check_version(self) -> None:
-        """Raise StoreError where the store, which another process writes, has another version's schema."""
+        """Raise StoreError where the store, written by another process, has another version's schema."""
         at, own = self.version, schema_number(self.schema)
         if at != own:
             raise StoreError(f"{self.where}: its schema is {at}, this version's is {own}: update gpuwaste on all hubs")
 
     def text(self, name: str) -> str:
-        """Return the SQL of a query as this store takes it. Raises StoreError where there is none."""
+        """Return the SQL of a query for this kind of store. Raises StoreError where there is none."""
         return query_text(name)
 
     def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
@@ -168,11 +168,11 @@ class Database:
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     def answer(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
-        """Execute the named query and return its rows as they come. Raises StoreError."""
+        """Execute the named query and return its rows unconverted. Raises StoreError."""
         return self.answer_to(self.text(name), parameters)
 
     def answer_to(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
-        """Execute a query that is made of named ones and return its rows as they come. Raises StoreError."""
+        """Execute a query that is composed of named ones and return its rows unconverted. Raises StoreError."""
         cursor = self.execute(sql, parameters)
         return QueryAnswer(tuple(column[0] for column in cursor.description), cursor.fetchall())
 
@@ -190,19 +190,19 @@ class Database:
         try:
             yield
         except BaseException:
-            with suppress(duckdb.Error):  # of a store that is given up: the first error says why
+            with suppress(duckdb.Error):  # of a store that is given up: the first error has the reason
                 self._connection.rollback()
             raise
         self.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep the changes of the block, as `transaction` does. Raises StoreError."""
+        """Commit the changes of the block, as `transaction` does. Raises StoreError."""
         with self.transaction():
             yield
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
-        """Execute a statement that is no named query (ATTACH, CHECKPOINT, a multi-row INSERT). Raises StoreError."""
+        """Execute a statement that is not a named query (ATTACH, CHECKPOINT, a multi-row INSERT). Raises StoreError."""
         try:
             return Cursor(self._connection.execute(sql, parameters), self._failed)
         except duckdb.Error as error:
@@ -222,7 +222,7 @@ class Database:
         return Database(connection, self.schema, self.where)
 
     def _migrate(self) -> None:
-        """Bring the store to this version's schema; one transaction each, so that none is half there."""
+        """Migrate the store to this version's schema; one transaction per step, so that none is applied in part."""
         at, steps = self.version, _steps(self.schema)
         if at > len(steps):
             raise StoreError(
@@ -240,8 +240,8 @@ class Database:
 def query_text(name: str, ending: str = ".sql") -> str:
     """Return the SQL of a query, with `-- include: NAME` lines replaced by that query's text.
 
-    A set of job states stands as `{failed_states}` (core/job_states.py); `ending` is that of the file. Raises
-    StoreError where there is none.
+    A set of job states is written as `{failed_states}` (core/job_states.py); `ending` is that of the file. Raises
+    StoreError where there is no such query.
     """
     file = _query_files().get(name + ending)
     if file is None:

@@ -1,12 +1,12 @@
-"""The only place that opens DuckDB or loads its signed extensions, and Cursor, the rows of a statement.
+"""The only module that opens DuckDB or loads its signed extensions; Cursor, the rows of a statement.
 
-By default DuckDB fetches an extension from its vendor's server when a statement seems to need one. Here none is
-downloaded, or loaded by itself: those for lakes are loaded by the path of a file that a Python package has installed,
-which these settings allow.
+By default DuckDB downloads an extension from its vendor's server when a statement seems to need one. Here none is
+downloaded or loaded automatically: those for lakes are loaded by the path of a file that a Python package has
+installed, which these settings allow.
 
-Nor does a name that is no table mean a variable of Python's: the search for one would drop a Ctrl-C of meanwhile, too.
+A name that is not a table is not looked up as a Python variable either: that search could also lose a Ctrl-C.
 
-DuckDB computes the last rows of a statement when they are asked for, which can fail, too.
+DuckDB computes the last rows of a statement when they are fetched, which can fail, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _PACKAGES: Final = {"httpfs": "gpuwaste-lake-s3"}
 
 
 class Cursor:
-    """What `Database.execute` returns; every method raises StoreError, made by `failed`."""
+    """The result of `Database.execute`; every method raises StoreError, made by `failed`."""
 
     __slots__ = ("_connection", "_failed")
 
@@ -72,10 +72,10 @@ class Cursor:
 
 
 def leave_statement(connection: duckdb.DuckDBPyConnection, error: BaseException) -> None:
-    """Let DuckDB forget a statement that an exception of Python's ended. Raises KeyboardInterrupt where that was one.
+    """Let DuckDB drop a statement that a Python exception ended. Raises KeyboardInterrupt where that was the exception.
 
-    DuckDB puts another exception in its place. And (1.5) it holds its file for such a statement, a COMMIT too, until
-    the connection has the next one: to close it and to open the file again in this process would last forever.
+    DuckDB replaces the exception with another. And (1.5) it holds its file for such a statement, a COMMIT too, until
+    the connection runs the next one: closing it and opening the file again in this process would hang forever.
     """
     with suppress(duckdb.Error):
         connection.execute("SELECT 1")
@@ -102,7 +102,7 @@ def connect(
 
 
 def load_extension(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Load an extension from the file that is installed. Raises StoreError without one, and where DuckDB refuses it."""
+    """Load an extension from its installed file. Raises StoreError without one, and where DuckDB rejects it."""
     file = _file(name)
     try:
         connection.execute(f"LOAD {quoted(file)}")
@@ -111,7 +111,7 @@ def load_extension(connection: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 def quoted(text: object) -> str:
-    """Return a text as SQL has it."""
+    """Return a text quoted for SQL."""
     return "'" + str(text).replace("'", "''") + "'"
 
 

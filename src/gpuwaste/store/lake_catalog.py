@@ -1,6 +1,6 @@
-"""Our tables in the PostgreSQL database of a lake's catalog, and the lease that says which hub runs on the lake.
+"""gpuwaste's tables in the PostgreSQL database of a lake's catalog, and the lease of the hub that runs on the lake.
 
-The lease says only when another hub may take over. What keeps a late holder from writing is the fence in the lake.
+The lease only decides when another hub may take over. The fence in the lake keeps a late holder from writing.
 """
 
 import threading
@@ -29,7 +29,7 @@ _MOST_NAMED: Final = 200
 
 
 class LakeCatalog:
-    """PostgreSQL as the lake reaches it; for any thread, one after the other. The connection lasts until an error."""
+    """PostgreSQL as the lake connects to it; for any thread, one at a time. The connection is kept until an error."""
 
     def __init__(self, catalog: str, what: str, create: Sequence[str]) -> None:
         """`catalog` is the database as libpq's keywords; `create` makes the tables, `what` names them in errors."""
@@ -40,15 +40,15 @@ class LakeCatalog:
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     def tell(self, statement: str) -> None:
-        """Have PostgreSQL execute a statement, or several in one transaction. Raises StoreError."""
+        """Execute a statement in PostgreSQL, or several in one transaction. Raises StoreError."""
         self._do(f"CALL postgres_execute({_DATABASE}, {quoted(statement)})")
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT of PostgreSQL's. Raises StoreError."""
+        """Return the rows of a SELECT in PostgreSQL. Raises StoreError."""
         return self._do(f"FROM postgres_query({_DATABASE}, {quoted(query)})")
 
     def close(self) -> None:
-        """Leave PostgreSQL; the next call connects again. A call that is under way, or hangs, is not waited for."""
+        """Disconnect from PostgreSQL, not waiting for a call in progress or hanging; the next call connects again."""
         if self._lock.acquire(blocking=False):
             try:
                 self._leave()
@@ -84,18 +84,18 @@ class LakeCatalog:
 
 
 class LakeLease:
-    """The lease as one hub takes it. For one thread; each question has a connection that lasts."""
+    """The lease for one hub. For one thread; its connection to PostgreSQL is kept open."""
 
     def __init__(self, catalog: str, holder: str, seconds: int = LEASE_S) -> None:
-        """`catalog` is the database as libpq's keywords; `holder` is what others are told, another for each process."""
+        """`catalog` is the database as libpq's keywords; `holder` is the name shown to others, unique per process."""
         self.holder = holder[:_MOST_NAMED]
         self._seconds = seconds
         self._catalog = LakeCatalog(catalog, "the lease of the lake", _CREATE)
 
     def take(self) -> str:
-        """Take or prolong the lease where it is free or ours; return who has it then, for the next seconds.
+        """Take or renew the lease where it is free or ours; return its holder for the next seconds.
 
-        Raises StoreError where PostgreSQL does not answer: who has it is not known then.
+        Raises StoreError where PostgreSQL does not answer: the holder is unknown then.
         """
         self._catalog.tell(_TAKE.format(holder=quoted(self.holder), seconds=self._seconds))
         found = self._catalog.ask(_HOLDER)
@@ -109,5 +109,5 @@ class LakeLease:
             self.close()
 
     def close(self) -> None:
-        """Leave PostgreSQL; the lease ends when its time is over."""
+        """Disconnect from PostgreSQL; the lease ends when it expires."""
         self._catalog.close()

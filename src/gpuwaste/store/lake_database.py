@@ -1,8 +1,8 @@
 """A store in a lake: DuckLake, its catalog in PostgreSQL, its data as Parquet files in a directory or in S3.
 
 The queries are those of a file. Where the lake lacks something (RETURNING, sequences, a MERGE with two UPDATEs), a
-query has a second form NAME.lake.sql: several statements, separated by lines with a semicolon, of which the last gives
-the rows. Names of temporary tables need no schema: DuckDB looks for them before the lake's.
+query has a second form NAME.lake.sql: several statements, separated by lines with a semicolon, of which the last
+returns the rows. Names of temporary tables need no schema: DuckDB searches them before the lake's.
 """
 
 import re
@@ -39,7 +39,7 @@ _INLINED: Final = ("fence", "marks")
 _INLINED_ROWS: Final = 1000
 _NO_FOLDER: Final = "/nonexistent"
 # Statistics of tables that were never written, as DuckLake writes them for an empty one: none of a list, map or struct.
-# Only of the schema's tables, which the holder of the fence alone writes: to others hubs that stand by may append now.
+# Only for the schema's tables, which only the fence's holder writes: hubs standing by may append to others now.
 _EMPTY: Final = (
     (
         "INSERT INTO __ducklake_metadata_lake.ducklake_table_column_stats (table_id, column_id, contains_null)"
@@ -57,28 +57,28 @@ _EMPTY: Final = (
         " AND table_id NOT IN (SELECT table_id FROM __ducklake_metadata_lake.ducklake_table_stats)"
     ),
 )
-# A reader's snapshot lasts for its transaction, minutes at most; files that none uses are removed after an hour more.
+# A reader's snapshot lasts for its transaction, at most minutes; unused files are removed one hour later.
 _OPTIONS: Final = {"expire_older_than": "1 hour", "delete_older_than": "1 hour"}
-# Commits of several hubs meet at the number of the next snapshot: whoever is second tries again. DuckLake's own waits
-# grow to seconds, in which the others commit again and again.
+# Commits of several hubs conflict at the number of the next snapshot: the second one retries. DuckLake's own waits
+# grow to seconds, in which the others commit repeatedly.
 _RETRIES: Final = {"ducklake_max_retry_count": 100, "ducklake_retry_wait_ms": 20, "ducklake_retry_backoff": 1.0}
-_APPENDED_ROWS: Final = 100_000  # kept in the catalog: an append makes no file
+_APPENDED_ROWS: Final = 100_000  # kept in the catalog: an append creates no file
 _APPENDER_MB: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class LakeLocation:
-    """Where a lake is: the PostgreSQL database of its catalog as libpq's keywords, and the place of its files."""
+    """Location of a lake: the PostgreSQL database of its catalog as libpq's keywords, and the place of its files."""
 
     catalog: str
     data: Path | S3Place
 
 
 class LakeDatabase(Database):
-    """An open lake of one schema; `token` is what its fence holds while this process may write, None: never."""
+    """An open lake of one schema; `token` is the fence's value while this process may write, None: never."""
 
     created_as: ClassVar[MoveState | None] = None
-    """How far a move is of a lake that is created."""
+    """The state of a move, for a newly created lake."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str, token: int | None = 0
@@ -88,9 +88,9 @@ class LakeDatabase(Database):
 
     @classmethod
     def open_lake(cls, location: LakeLocation, schema: Schema, options: Mapping[str, str] | None = None) -> Self:
-        """Open or create the lake with this version's schema and take it over from who wrote before.
+        """Open or create the lake with this version's schema and take it over from the previous writer.
 
-        Raises StoreError where PostgreSQL or the directory cannot be used, or this version does not know its schema.
+        Raises StoreError where PostgreSQL or the directory cannot be used, or its schema is unknown to this version.
         """
         database = cls(_connection(options), schema, f"lake {location.data}")
         try:
@@ -105,9 +105,9 @@ class LakeDatabase(Database):
 
     @classmethod
     def open_reader(cls, location: LakeLocation, schema: Schema, options: Mapping[str, str] | None = None) -> Self:
-        """Open a lake that another process writes: each transaction reads what was committed before it began.
+        """Open a lake that another process writes: each transaction reads the data committed before it began.
 
-        Raises StoreError as `open_lake` does, and where the lake is not there yet or has another version's schema.
+        Raises StoreError as `open_lake` does, and where the lake does not exist yet or has another version's schema.
         """
         database = cls(_connection(options), schema, f"lake {location.data}", None)
         try:
@@ -120,7 +120,7 @@ class LakeDatabase(Database):
 
     @classmethod
     def open_appender(cls, location: LakeLocation, schema: Schema) -> Self:
-        """Open a lake that another process writes, to append to tables that only grow: the fence is left to that one.
+        """Open a lake that another process writes, to append to tables that only grow: that process keeps the fence.
 
         Rows are kept in the catalog: no text may have NUL, no column a list. Raises StoreError as `open_reader` does.
         """
@@ -149,11 +149,11 @@ class LakeDatabase(Database):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep the changes of the block, if no other hub has taken over by then. Raises StoreError."""
+        """Commit the changes of the block, if no other hub has taken over by then. Raises StoreError."""
         if self._token is None:
             raise StoreError(f"{self.where}: {_READ_ONLY}")
         with self.transaction():
-            # The update of the row makes PostgreSQL's catalog refuse the commit if the row is changed until then.
+            # The update of the row makes PostgreSQL's catalog reject the commit if the row is changed until then.
             held = self.execute("UPDATE fence SET token = token WHERE token = $token", {"token": self._token})
             if held.fetchall() != [(1,)]:
                 raise StoreError(f"{self.where}: {_TAKEN}")
@@ -177,7 +177,7 @@ class LakeDatabase(Database):
         self.execute(f"USE {_LAKE}")
 
     def _migrate(self) -> None:
-        """Create the tables as a file has them, without its keys and sequences."""
+        """Create the tables as in a file, without its keys and sequences."""
         if self.version > 0:
             super()._migrate()
             return
@@ -199,8 +199,8 @@ class LakeDatabase(Database):
     def _note_empty_tables(self) -> None:
         """Give each table that was never written the statistics of an empty one, in the catalog.
 
-        DuckLake keeps a table's statistics for a transaction. Where there are none it asks PostgreSQL again, for each
-        column of the table in each statement.
+        DuckLake caches a table's statistics for a transaction. Where there are none it queries PostgreSQL again, for
+        each column of the table in each statement.
         """
         with self.transaction():
             for statement in _EMPTY:
@@ -208,7 +208,7 @@ class LakeDatabase(Database):
 
     @property
     def move_state(self) -> MoveState | None:
-        """How far a move of this lake is, None where there is none."""
+        """The state of a move of this lake, None where there is none."""
         if not self.has_table(f"{_LAKE}.{MOVE_TABLE}"):
             return None
         rows = self.execute(f"SELECT state FROM {_LAKE}.{MOVE_TABLE}").fetchall()  # noqa: S608 names of ours
@@ -216,7 +216,7 @@ class LakeDatabase(Database):
         return state
 
     def note_move(self, state: MoveState) -> None:
-        """Keep others from using this lake from the end of the transaction on, and say why."""
+        """Keep others from using this lake from the end of the transaction on, and store the reason."""
         self.execute(f"CREATE TABLE {_LAKE}.{MOVE_TABLE} (state VARCHAR NOT NULL)")
         self.execute(f"INSERT INTO {_LAKE}.{MOVE_TABLE} VALUES (?)", [state])  # noqa: S608 names of ours
 
@@ -243,7 +243,7 @@ class LakeDatabase(Database):
         self._note_empty_tables()
 
     def _begin(self, token: int) -> None:
-        """Do what belongs to taking over, in its transaction."""
+        """Run the steps of taking over, in its transaction."""
 
 
 def _connection(options: Mapping[str, str] | None) -> duckdb.DuckDBPyConnection:

@@ -1,4 +1,4 @@
-"""S3 as the place of a lake's files: DuckDB's signed extension httpfs, and the keys for one bucket."""
+"""A lake's files in S3: DuckDB's signed extension httpfs, and the keys for one bucket."""
 
 import configparser
 import re
@@ -19,7 +19,7 @@ _SECTION: Final = "default"
 _PLACE: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,62}(/[A-Za-z0-9._-]{1,100}){1,10}")
 _ENDPOINT: Final = re.compile(r"(https?)://([A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:]{2,45}\])(:[0-9]{1,5})?/?")
 _REGION: Final = re.compile(r"[A-Za-z0-9-]{1,63}")
-# A hub without its lake has to answer 503 in the end: a batch is a dozen requests, and its sender tries again.
+# A hub without its lake must finally answer 503: a batch is a dozen requests, and its sender retries.
 _SETTINGS: Final = {
     "http_timeout": "5",
     "http_retries": "1",
@@ -32,7 +32,7 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class S3Keys:
-    """An access key, as AWS's tools have it in a credentials file."""
+    """An access key from a credentials file of AWS's tools."""
 
     key_id: str
     secret: str = field(repr=False)
@@ -49,7 +49,7 @@ class S3Keys:
             parser.read_string(read_closed(path, _MAX_FILE, "the keys"))
             section = parser[_SECTION]
             key_id, secret = section["aws_access_key_id"], section["aws_secret_access_key"]
-        except (configparser.Error, KeyError):  # whose words quote lines of the file
+        except (configparser.Error, KeyError):  # its text quotes lines of the file
             key_id = secret = ""
         if not key_id or not secret:
             expected = "[default] with aws_access_key_id and aws_secret_access_key, as in a credentials file of AWS"
@@ -59,7 +59,7 @@ class S3Keys:
 
 @dataclass(frozen=True, slots=True)
 class S3Place:
-    """A bucket's folder, s3://BUCKET/FOLDER, at a service; an empty endpoint is AWS's of the region."""
+    """A bucket's folder, s3://BUCKET/FOLDER, at a service; an empty endpoint is AWS's endpoint of the region."""
 
     url: str
     keys: S3Keys
@@ -68,7 +68,7 @@ class S3Place:
     ca_file: str = ""  # empty: the host's
 
     def __post_init__(self) -> None:
-        """Raise ConfigError where a part is not as S3 has it."""
+        """Raise ConfigError where a part is not valid for S3."""
         if not _PLACE.fullmatch(self.url):
             raise ConfigError(f"[hub] lake_data {self.url!r}: expected s3://BUCKET/FOLDER")
         if self.endpoint and not _ENDPOINT.fullmatch(self.endpoint):
@@ -99,7 +99,7 @@ class S3Place:
             found["SESSION_TOKEN"] = self.keys.token
         if match := _ENDPOINT.fullmatch(self.endpoint):
             scheme, host, port = match.groups()
-            # Services other than AWS's have one name for all buckets.
+            # Services other than AWS have one host name for all buckets.
             tls = "true" if scheme == "https" else "false"
             found |= {"ENDPOINT": host + (port or ""), "USE_SSL": tls, "URL_STYLE": "path"}
         return found

@@ -1,1 +1,1 @@
-"""The whole system as views: one file per view in catalogue/ with its question, SQL, chart and facts; narrative."""
+"""Views of the whole system: one file per view in catalogue/ with its question, SQL, chart and facts; narrative."""

@@ -1,4 +1,4 @@
-"""Pieces of charts that views share: end states with their roles, classes of size, logarithmic bins."""
+"""Parts of charts shared by views: end states with their roles, classes of size, logarithmic bins."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
@@ -19,7 +19,7 @@ ENDS: Final[Mapping[str, Role]] = {
     "other": "other",
     "unknown": "unknown",
 }
-"""The end states as queries name them (analytics/queries/end_state.sql); unknown: the log has no state of the job."""
+"""The end states with the names of queries (views/queries/end_state.sql); unknown: the log has no state."""
 PER_DECADE: Final = 8
 _LABEL: Final = 40
 RUNS_NOTE: Final = "Jobs are whole and counted by run: a requeued job counts once for each run."
@@ -43,23 +43,23 @@ def end_series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
 
 
 def without_waits(asking: ViewQuery) -> str:
-    """Return why waits are not known, "" where they are: a log without waits has its submissions as starts."""
+    """Return why waits are unknown, "" if they are known: in a log without waits, submissions equal starts."""
     names = [harmless(row["cluster"]) for row in asking.rows("without_waits")]
     return f"The log of {listing(names)} records no waits: choose other clusters with -M." if names else ""
 
 
 def without_details(asking: ViewQuery) -> str:
-    """Return the clusters whose log names no timeout, failed node, array or interactive job, "" where all logs can."""
+    """Return the clusters whose log cannot have timeouts, failed nodes, arrays or interactive jobs, "" for none."""
     return listing([harmless(row["cluster"]) for row in asking.rows("without_details")])
 
 
 def gpus_note(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return that no GPUs are known, where that is so: a log may have none."""
+    """Return a note if no GPUs are known: a log may have none."""
     return [] if any(row["gpu_s"] for row in rows) else ["None of these jobs is known to have held a GPU."]
 
 
 def words(name: str) -> str:
-    """Return an end state in words."""
+    """Return an end state as text."""
     return name.replace("_", " ")
 
 
@@ -77,12 +77,12 @@ def named(name: str, kind: str) -> str:
 
 
 def partition_text(name: str) -> str:
-    """Return a partition as a label and a sentence name it: partition gpu, no partition."""
+    """Return a partition for a label or a sentence: partition gpu, no partition."""
     return f"partition {name[:_LABEL]}" if name else named(name, "partition")
 
 
 def group_texts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of groups by partition and size; by size alone where none of them has a partition."""
+    """Return the names of groups by partition and size; only by size if none of them has a partition."""
     sizes = [size_text(row["kind"], row["level"]) for row in rows]
     if not any(row["partition"] for row in rows):
         return sizes
@@ -90,7 +90,7 @@ def group_texts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def user_words(user: str, account: str) -> str:
-    """Return a user with their account, where a log has one: alice (physics)."""
+    """Return a user with their account, if the log has one: alice (physics)."""
     return f"{named(user, 'user')} ({account[:_LABEL]})" if account else named(user, "user")
 
 
@@ -118,14 +118,14 @@ def binned(
 
 
 def columns_needed(largest: float) -> int:
-    """Return how many bins of PER_DECADE reach beyond a bin's number."""
+    """Return the number of bins, in full decades, that includes a bin's number."""
     return max(PER_DECADE, ceil((largest + 1) / PER_DECADE) * PER_DECADE)
 
 
 def sideways(
     title: str, names: Sequence[str], unit: str, series: Sequence[Series], *, of: str, stacked: bool = True
 ) -> Bars:
-    """Return bars that lie, one for each name."""
+    """Return horizontal bars, one for each name."""
     return Bars(
         title=title,
         x=Axis(title=of, scale="category", categories=[harmless(name) for name in names]),

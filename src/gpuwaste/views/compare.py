@@ -1,4 +1,4 @@
-"""Two windows or two systems side by side: what changed, and whether it is more than the days vary by themselves.
+"""Two windows or two systems side by side: the changes, and whether they exceed the variation between days.
 
 Their charts have one scale and one legend, so that equal marks are equal values.
 """
@@ -16,7 +16,7 @@ from gpuwaste.views.narrative import narrate_changes
 from gpuwaste.views.view import Viewed
 
 _BESIDE: Final = "unknown"
-"""Facts of what no agent told: they say how far to trust the others, and lead no list of what changed."""
+"""Facts about time that no agent reported: they limit the trust in the others, and are never first in the changes."""
 METHOD: Final = (
     "A change is more than noise where 0 lies outside the 95 % interval of the difference, by a bootstrap over days "
     "of each side; many changes at once make one in twenty such a change by chance."
@@ -24,7 +24,7 @@ METHOD: Final = (
 
 
 def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
-    """Return the changes of the facts that both sides know."""
+    """Return the changes of the facts that both sides have."""
     first = {fact.id: fact for fact in before.document.facts}
     named = {fact.id.partition("_")[0] for fact in (*before.document.facts, *after.document.facts) if not fact.unit}
     pairs = [(first[fact.id], fact) for fact in after.document.facts if fact.id in first and _comparable(fact, named)]
@@ -45,7 +45,7 @@ def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
 
 
 def _comparable(fact: Fact, named: set[str]) -> bool:
-    """Tell whether a fact is of the same thing on both sides: what is said of top_user may be of two users."""
+    """Return whether a fact is about the same thing on both sides: top_user may be two different users."""
     return bool(fact.unit) and fact.id.partition("_")[0] not in named
 
 
@@ -80,13 +80,13 @@ def _text(before: float, after: float, unit: str) -> str:
 
 
 def _weight(change: Change) -> float:
-    """Return how large a change is, 0 to 1, whatever its unit."""
+    """Return the size of a change, 0 to 1, independent of its unit."""
     whole = abs(change.before) + abs(change.after)
     return abs(change.difference) / whole if whole else 0.0
 
 
 def one_scale(before: Sequence[Chart], after: Sequence[Chart]) -> tuple[list[Chart], list[Chart]]:
-    """Return the charts; those of one title and kind have one scale, the others stay as they are."""
+    """Return the charts; those of one title and kind get one scale, the others are unchanged."""
     first, second = list(before), list(after)
     places = {(type(chart), chart.title): place for place, chart in enumerate(first)}
     for own, chart in enumerate(second):
@@ -114,7 +114,7 @@ def _pair(before: Chart, after: Chart) -> tuple[Chart, Chart]:
 
 
 def _all_of(legend: Iterable[Series], chart: Bars) -> list[Series]:
-    """Return the series of the legend: those that the chart lacks have nothing in its bars."""
+    """Return the series of the legend: those missing in the chart are empty."""
     own = {series.name: series for series in chart.series}
     nothing = [0.0 if chart.stacked else None] * len(chart.at)
     return [own.get(series.name) or replace(series, y=nothing) for series in legend]
@@ -127,7 +127,7 @@ def _ends(values: Iterable[float]) -> list[float]:
 
 
 def _stacks(chart: Bars) -> list[float]:
-    """Return where the bars end: of stacked ones the sums above and below 0."""
+    """Return the ends of the bars: for stacked ones the sums above and below 0."""
     found = []
     for values in zip(*(series.y for series in chart.series), strict=True):
         known = [value for value in values if value is not None]
@@ -144,7 +144,7 @@ def _points(chart: Lines) -> list[float]:
 
 
 def _bins(one: Bins, two: Bins) -> tuple[Bins, Bins]:
-    """Return both over the longer edges, where those of one go on as those of the other."""
+    """Return both over the longer edges, if the edges of one continue those of the other."""
     across, up = _longer(one.x_edges, two.x_edges), _longer(one.y_edges, two.y_edges)
     if across is None or up is None:
         return one, two

@@ -1,4 +1,4 @@
-"""/analytics/VIEW of two windows or two systems: what changed, and their charts side by side on one scale."""
+"""/analytics/VIEW of two windows or two systems: the changes, and their charts side by side on one scale."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _SAID: Final = {True: "yes", False: "no", None: "not known"}
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: what it is called, its window in words, and the link to its own page."""
+    """One of the two: its name, its window as text, and the link to its own page."""
 
     name: str
     window: str
@@ -30,7 +30,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ChangeWords:
-    """A change as it is printed."""
+    """A change as text."""
 
     means: str
     before: str
@@ -42,7 +42,7 @@ class ChangeWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonBody:
-    """What the template of a comparison prints; everything in it is bounded."""
+    """The input of a comparison's template; everything in it has a limited size."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ def comparison_page(
 def comparison_body(
     document: ComparisonDocument, sides: tuple[str, str], links: Mapping[str, str], zone: tzinfo
 ) -> ComparisonBody:
-    """Return what a page about two sides prints, its times in `zone`; `links` lead to its other forms."""
+    """Return the content of a comparison's page, with times in `zone`; `links` lead to its other formats."""
     sentences = [cut(sentence, _LONGEST_TEXT) for sentence in document.narrative]
     said = {change.beyond_noise for change in document.changes}
     if False in said and True not in said:
@@ -93,7 +93,7 @@ def comparison_body(
 
 
 def _names(document: ComparisonDocument) -> tuple[str, str]:
-    """Return what the sides are called: by their clusters where these differ, else before and after."""
+    """Return the names of the sides: their clusters if these differ, else before and after."""
     first, second = (cut(", ".join(side.clusters), _LONGEST) for side in (document.before, document.after))
     return (first, second) if first and second and first != second else ("Before", "After")
 
@@ -121,12 +121,12 @@ def _signed(value: float, unit: str, zone: tzinfo) -> str:
 
 
 def pair_files(document: ComparisonDocument, zone: tzinfo = UTC) -> list[Callable[[], str]]:
-    """Return what draws each pair of charts as one SVG file, in the order of the page."""
+    """Return functions that draw each pair of charts as one SVG file, in the order of the page."""
     return [partial(pair_file, _names(document), pair, zone) for pair in _pairs(document)]
 
 
 def _pairs(document: ComparisonDocument) -> list[tuple[Chart | None, Chart | None]]:
-    """Return the charts of one title beside each other, those that only one side has at the end."""
+    """Return pairs of charts of one title; those that only one side has are at the end."""
     before, after = _by_title(document.before), _by_title(document.after)
     titles = sorted(dict.fromkeys([*after, *before]), key=lambda title: not (title in before and title in after))
     return [(before.get(title), after.get(title)) for title in titles]

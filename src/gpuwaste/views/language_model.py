@@ -1,4 +1,4 @@
-"""A site's own language model: one sentence to be worded otherwise, over the OpenAI-compatible HTTP API."""
+"""A site's own language model, which rewords one sentence at a time, over the OpenAI-compatible HTTP API."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from gpuwaste.net.addresses import parse_endpoint, split_url
 from gpuwaste.net.http import HttpExchange, HttpRequest, tls_context
 from gpuwaste.views.rewrite import LONGEST, asked
 
-_TIMEOUT_S: Final = 20.0  # of one sentence, on a server without a GPU
+_TIMEOUT_S: Final = 20.0  # for one sentence, on a server without a GPU
 _MOST_B: Final = 256 << 10
 _TOKENS: Final = 200
 _OK: Final = 200
@@ -38,7 +38,7 @@ _EXAMPLES: Final = (
 
 
 class ModelAnswerError(WireError):
-    """The model's server answered, and not with a text."""
+    """The model's server answered with something other than a text."""
 
 
 class _Message(Struct):
@@ -54,10 +54,10 @@ class _Completion(Struct):
 
 
 class LanguageModel:
-    """Asks one model; threads may share one object. Raises ConfigError where its URL cannot be used."""
+    """Sends requests to one model. Thread-safe. Raises ConfigError where its URL cannot be used."""
 
     def __init__(self, config: AnalyticsConfig, timeout_s: float = _TIMEOUT_S) -> None:
-        """`timeout_s` bounds one sentence."""
+        """`timeout_s` is the limit for one sentence."""
         self.name = config.model
         self.timeout_s = timeout_s
         if not config.model:
@@ -75,13 +75,13 @@ class LanguageModel:
         self._tls = tls_context("") if self._endpoint.scheme == "https" else None
 
     def worded(self, rule: str, *, temperature: float = 0.0, seed: int = 0) -> str:
-        """Return what the model makes of a sentence by rules, unchecked. Raises as `completed` does."""
+        """Return the model's version of a rule's sentence, unchecked. Raises as `completed` does."""
         return self.completed(_messages(rule), temperature=temperature, seed=seed)
 
     def completed(self, messages: list[dict[str, str]], *, temperature: float = 0.0, seed: int = 0) -> str:
-        """Return what the model says next.
+        """Return the model's next message.
 
-        Raises WireError where it does not answer in time; ModelAnswerError where the answer is no text.
+        Raises WireError where it does not answer in time; ModelAnswerError where the answer is not a text.
         """
         body = {
             "model": self.name,

@@ -1,4 +1,4 @@
-"""Sentences from facts by rules: every number is the text of a fact, and a sentence without its facts is left out.
+"""Sentences made from facts by rules: every number is the text of a fact; a sentence without its facts is left out.
 
 `{fact_id}` is the text of a fact; `{fact_id+}` also leaves the sentence out where the fact is 0.
 """
@@ -13,7 +13,7 @@ PLACE: Final = re.compile(r"\{([\w.]+)(\+?)\}")
 
 
 def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
-    """Return the sentences with the facts' texts; one with a fact that is not known is left out."""
+    """Return the sentences with the facts' texts; a sentence with an unknown fact is left out."""
     known = {fact.id: fact for fact in facts}
     return [PLACE.sub(lambda match: known[match[1]].text, one) for one in complete(sentences, known.values())]
 
@@ -27,7 +27,7 @@ def complete(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
 
 
 def narrate_changes(changes: Sequence[Change]) -> list[str]:
-    """Return what changed, the largest change first, and what did not."""
+    """Return sentences on what changed, the largest change first, and on what did not."""
     clear = [change for change in changes if change.beyond_noise]
     same = [change for change in changes if change.beyond_noise is False]
     unclear = [change for change in changes if change.beyond_noise is None and change.difference]
@@ -41,7 +41,7 @@ def narrate_changes(changes: Sequence[Change]) -> list[str]:
 
 
 def _unclear(changes: Sequence[Change]) -> list[str]:
-    """Say once of all of them that they may be noise, and in the first as well: it is the headline."""
+    """Return the changes, of which the first, the headline, is marked as possible noise, and a remark on all."""
     found = [f"{_moved(change)}." for change in changes]
     if found:
         found[0] = f"{found[0][:-1]}; whether it is more than noise is not known."

@@ -27,7 +27,7 @@ Document = ViewDocument | ComparisonDocument
 Export = Callable[[Any], str]
 
 MARKER: Final = ".gpuwaste-pages"
-"""The file that says that a folder was written by us, and may be replaced."""
+"""The file that marks a folder as written by gpuwaste: it may be replaced."""
 
 _STYLES: Final = ("gpuwaste.css", "charts.css")
 _NAME: Final = pattern(r"[a-z0-9_][a-z0-9_-]{0,63}")
@@ -43,10 +43,10 @@ def write_folder(
 ) -> Path:
     """Write the pages of these views and comparisons into a folder and return its index.html.
 
-    `exports` gives further files of a view by their ending (csv, facts.json), which the pages link; `compared` those of
-    a comparison, which has pages of both of its sides. The folder is whole or not
-    there: it is written under another name and renamed. One that is there is replaced only where it is empty or was
-    written by this function. Raises UsageError.
+    `exports` has further files of a view by their ending (csv, facts.json), which the pages link; `compared` those of a
+    comparison, which has pages of both of its sides. The folder is complete or missing: it is written under another
+    name and renamed. An existing one is replaced only if it is empty or was written by this function. Raises
+    UsageError.
     """
     names = [document.view for document in documents]
     for name in names:
@@ -75,7 +75,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The folder that is written."""
+    """The folder being written."""
 
     path: Path
     exports: Mapping[str, Export]
@@ -158,7 +158,7 @@ def _text(path: Path, text: str) -> None:
 
 
 def _replace(made: Path, folder: Path) -> None:
-    """Put the new folder in the place of the old one, which is removed after that."""
+    """Replace the old folder by the new one, and then remove the old one."""
     old: Path | None = None
     if folder.exists():
         _refuse_foreign(folder)

@@ -1,7 +1,7 @@
-"""Rankings: what a sentence calls the most or the least is the first row of what a chart or a table shows.
+"""Rankings: the "most" or "least" in a sentence is the first row of a chart or a table.
 
 A view ranks its groups once. Its chart draws the ranking's first rows and its sentence names the first of them, so the
-two cannot differ. SUPERLATIVES of a view say where a reader finds the row of each.
+two cannot differ. SUPERLATIVES of a view define where the row of each is shown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,10 +18,10 @@ _Group = TypeVar("_Group")
 
 @dataclass(frozen=True, slots=True)
 class Superlative:
-    """A fact that names a row, the fact with that row's value, and where a reader finds both.
+    """A fact that names a row, the fact with that row's value, and where both are shown.
 
     The row has the largest value (`least`: the smallest) of a chart's bars or points, of the sums of a chart's series,
-    or of a column of the table; it is several rows where they are equal. `name` is "" for a value without a name.
+    or of a column of the table; equal rows are named together. `name` is "" for a value without a name.
     """
 
     name: str
@@ -34,15 +34,15 @@ class Superlative:
     labels: Sequence[str] = ()
     """Columns of the table that name its rows."""
     scale: float = 1.0
-    """What a value of the chart is multiplied by to be in the fact's unit."""
+    """The factor from the chart's values to the fact's unit."""
     least: bool = False
     share: str = ""
-    """The fact with the part that the value is of all rows together."""
+    """The fact with the value's share of all rows together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking(Generic[_Group]):
-    """Groups with a name and a value each, in the order in which they are shown: the first is the superlative."""
+    """Groups with a name and a value each, in display order: the first is the superlative."""
 
     groups: Sequence[_Group]
     names: Sequence[str]
@@ -50,7 +50,7 @@ class Ranking(Generic[_Group]):
 
     @property
     def first(self) -> tuple[str, float] | None:
-        """The name and the value of the first: alice, alice (equal: bob). None where no group leads another."""
+        """The name and the value of the first: alice, alice (equal: bob). None where no group is ahead of another."""
         tied = [name for name, value in zip(self.names, self.values, strict=True) if value == self.values[0]]
         if not tied or len(tied) == len(self.names) > 1:
             return None
@@ -67,10 +67,10 @@ class Ranking(Generic[_Group]):
         some: bool = True,
         unnamed: str = "",
     ) -> None:
-        """Add the first row's name, value and share, each with what it means.
+        """Add the first row's name, value and share, each with its meaning.
 
-        Nothing is added where no row leads the others, where the value is 0 (`some`), or where the first row is of what
-        has no name and is labelled `unnamed`.
+        Nothing is added where no row is ahead of the others, where the value is 0 (`some`), or where the first row is
+        the one without a name, labelled `unnamed`.
         """
         found = self.first
         if found is None or (some and not found[1]) or found[0] == unnamed:
@@ -89,7 +89,7 @@ def ranking(found: Iterable[tuple[_Group, str, float]], *, least: bool = False) 
 
 
 def listing(names: Sequence[str]) -> str:
-    """Return names in words: a, a and b, a, b and 3 more."""
+    """Return names as text: a, a and b, a, b and 3 more."""
     if len(names) <= _NAMED:
         return " and ".join(names)
     return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"

@@ -1,8 +1,8 @@
-"""What a language model may do to a sentence: word it otherwise. Numbers, names and what is said of them stay.
+"""What a language model may do to a sentence: reword it. Numbers, names and statements about them stay.
 
-The model gets a sentence with {{fact}} where a number or a name belongs, never a value. Its answer is taken only where
-it has the same facts and the same words of content in the same order; it may join the sentence otherwise, add an
-opening phrase, articles and pronouns, and exchange words of one meaning. Values are put in after that.
+The model gets a sentence with {{fact}} in place of a number or a name, never a value. Its answer is accepted only if it
+has the same facts and the same content words in the same order; it may join the sentence differently, add an opening
+phrase, articles and pronouns, and use synonyms. Values are inserted after that.
 """
 
 import re
@@ -15,7 +15,7 @@ from gpuwaste.views.narrative import PLACE
 Refused = Literal[
     "too_long", "number", "comparison", "unknown_fact", "changed_facts", "unknown_word", "changed_words", "unchanged"
 ]
-"""Why an answer is not taken."""
+"""Why an answer is rejected."""
 
 REFUSED: Final[tuple[Refused, ...]] = get_args(Refused)
 LONGEST: Final = 600
@@ -29,12 +29,12 @@ _RANK: Final = (_WEAK, ":", _STRONG)
 
 
 def asked(rule: str) -> str:
-    """Return a sentence by rules as a model gets it: {{fact}} for {fact}."""
+    """Return a rule's sentence in the form for the model: {{fact}} for {fact}."""
     return PLACE.sub(r"{{\1}}", rule)
 
 
 def cleaned(answer: str) -> str:
-    """Return a model's answer without what models put around a sentence: thoughts, quotes, spaces."""
+    """Return a model's answer without the usual additions of models: thoughts, quotes, spaces."""
     text = " ".join(answer[-4 * LONGEST :].rpartition("</think>")[2].split()).strip("\"'` ")
     text = _FACT.sub(lambda match: f"{{{{{match[1].lower()}}}}}", text)
     text = text[:1].upper() + text[1:]
@@ -42,10 +42,10 @@ def cleaned(answer: str) -> str:
 
 
 def refusal(answer: str, rule: str) -> Refused | None:
-    """Return why a cleaned answer is not taken for a sentence by rules, None where it is."""
+    """Return why a cleaned answer is rejected for a rule's sentence, None where it is accepted."""
     if not 0 < len(answer) <= LONGEST:
         return "too_long"
-    if not answer.isascii():  # what looks like a letter may be another one
+    if not answer.isascii():  # a character may look like another letter
         return "number" if any(c.isnumeric() and not c.isascii() for c in answer) else "unknown_word"
     given, own = _tokens(answer), _tokens(asked(rule))
     if reason := _foreign(given, own):
@@ -59,7 +59,7 @@ def refusal(answer: str, rule: str) -> Refused | None:
 
 
 def place(template: str, facts: Iterable[Fact]) -> str:
-    """Return a checked template with the facts' texts in it; a text is never read as a template."""
+    """Return a checked template with the facts' texts inserted; a text is never read as a template."""
     known = {fact.id: fact.text for fact in facts}
     return _FACT.sub(lambda match: known[match[1]], template)
 
@@ -70,7 +70,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _foreign(given: list[str], own: list[str]) -> Refused | None:
-    """Return what is wrong with the first token that the rules' sentence does not have and that may not be added."""
+    """Return the fault of the first token that is not in the rule's sentence and may not be added."""
     start = _opened(given)
     allowed = {*own, *NEUTRAL, *_BREAKS}
     for place, token in enumerate(given):
@@ -91,7 +91,7 @@ def _opened(tokens: list[str]) -> int:
 
 
 def _parts(tokens: list[str]) -> list[list[str]]:
-    """Return the content of a sentence, part by part: where it breaks, its words less the neutral ones, its facts."""
+    """Return the content of a sentence, part by part, split at its breaks: its words except neutral ones, its facts."""
     parts: list[list[str]] = [[]]
     pending = ""
     for token in tokens[_opened(tokens) :]:
@@ -122,7 +122,7 @@ OPENERS: Final = _set("""
 additionally addition as at during furthermore general in meanwhile moreover note now of on overall period
 report result results same short shown summary that the these this time to up whole window sum
 """)
-"""Words of which a phrase before the first comma of a sentence may be made: "Overall,", "In this window,"."""
+"""Words allowed in a phrase before the first comma of a sentence: "Overall,", "In this window,"."""
 
 SAME: Final = {
     "began": "started",
@@ -141,7 +141,7 @@ SAME: Final = {
     "while": "and",
     "whereas": "and",
 }
-"""Words that may stand for another one."""
+"""Words that may replace another one."""
 
 NUMBERS: Final = _set("""
 both couple dozen dozens double doubled eight eighth eighty eleven fifteen fifth fifty first five forty four
@@ -149,7 +149,7 @@ fourth half halves hundred hundreds million millions nine ninety ninth one once 
 quarter quarters second seven seventh seventy single six sixth sixty ten tenth tenths tens third thirds thirty
 thousand thousands thrice three trillion triple tripled twelve twenty twice two zero billion billions
 """)
-"""Words that are a number or a part: refused as such where a sentence by rules has none."""
+"""Words for numbers or parts: rejected as such if the rule's sentence has none."""
 
 COMPARISONS: Final = _set("""
 about above all almost always any approximately around below best better bigger decrease decreased decreasing
@@ -159,4 +159,4 @@ minimum minority more most much nearly never no none not only over rise risen ri
 shorter shortest significant significantly slower slowest small smaller smallest some than under up worse
 worst
 """)
-"""Words of more and less: refused as such where the rules have none."""
+"""Words of more and less: rejected as such if the rule's sentence has none."""

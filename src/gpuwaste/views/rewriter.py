@@ -1,7 +1,7 @@
-"""Rewriter: the narrative of a view in the words of a language model, where it has any that may be used.
+"""Rewriter: the narrative of a view as worded by a language model, if it has an acceptable wording.
 
-The model is asked for each sentence by rules once a day, by a worker; a document never waits for it. What it is asked
-has no values, so that an answer serves every window, and no user's name ever reaches it.
+A worker asks the model once a day for each rule's sentence; a document never waits for it. Requests contain no values,
+so that an answer serves every window, and no user's name ever reaches the model.
 """
 
 import threading
@@ -24,7 +24,7 @@ from gpuwaste.views.rewrite import REFUSED, cleaned, place, refusal
 from gpuwaste.views.view import view_named
 
 RESULTS: Final = ("worded", "no_answer", "bad_answer", *REFUSED)
-"""What can become of a sentence that the model is asked for."""
+"""The possible results of a request for a sentence."""
 
 _KEPT_US: Final = 86_400_000_000
 _AGAIN_S: Final = 60.0
@@ -45,10 +45,10 @@ class _Worded:
 
 
 class Rewriter:
-    """One worker asks; any thread may call `document`."""
+    """Rewords narratives. One worker sends requests; any thread may call `document`."""
 
     def __init__(self, model: LanguageModel, clock: Clock, count: Callable[[str], object] = lambda _: None) -> None:
-        """`count` gets one of RESULTS for each sentence that was asked for."""
+        """`count` is called with one of RESULTS for each requested sentence."""
         self._model = model
         self._clock = clock
         self._count = count
@@ -60,7 +60,7 @@ class Rewriter:
         self.worker = Worker("view-words", self.step, clock)
 
     def document(self, document: ViewDocument) -> ViewDocument:
-        """Return the document with the model's words as far as they are there; what is not there is asked for."""
+        """Return the document with the model's available wordings; the missing ones are queued."""
         rules = self._rules(document)
         with self._lock:
             known = {rule: kept.template for rule in rules if (kept := self._fresh(rule)) is not None}
@@ -71,7 +71,7 @@ class Rewriter:
         return self._placed(document, [known.get(rule) for rule in rules])
 
     def asked(self, document: ViewDocument) -> ViewDocument:
-        """Return the document with the model's words, asked for here and now; a model that fails is asked once."""
+        """Return the document with the model's wordings, requested now; a model that fails is asked only once."""
         rules = self._rules(document)
         for rule in rules:
             with self._lock:
@@ -83,7 +83,7 @@ class Rewriter:
         return self._placed(document, found)
 
     def step(self) -> float | None:
-        """Ask for one sentence that is wanted; return the seconds until the next one."""
+        """Request one queued sentence; return the seconds until the next one."""
         with self._lock:
             rule = next(iter(self._wanted), None)
         if rule is None:
@@ -95,7 +95,7 @@ class Rewriter:
             return 0.0 if self._wanted else None
 
     def _rules(self, document: ViewDocument) -> list[str]:
-        """Return the sentences by rules that the narrative is made of; none where it is of something else."""
+        """Return the rules' sentences that the narrative consists of; none if it consists of anything else."""
         rules = complete(view_named(document.view).sentences, document.facts)
         return rules if narrate(rules, document.facts) == list(document.narrative) else []
 
@@ -104,7 +104,7 @@ class Rewriter:
         return kept if kept is not None and self._clock.mono_us() < kept.until_us else None
 
     def _ask(self, rule: str) -> bool:
-        """Ask for a sentence and keep what came; return whether the model answered."""
+        """Request a sentence and store the result; return whether the model answered."""
         try:
             answer = cleaned(self._model.worded(rule))
             result: str = refusal(answer, rule) or "worded"

@@ -1,4 +1,4 @@
-"""What the files of a store hold that could not be read, in words: a sum without it is not the files' sum."""
+"""Notes about rows of a store's files that could not be read: sums without them are incomplete."""
 
 from collections.abc import Mapping
 from typing import Final

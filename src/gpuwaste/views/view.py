@@ -1,7 +1,7 @@
-"""View: a file of `views/` with its question and its answer, and the document that is made of it.
+"""View: a file of `views/` with its question and its answer, and the document made from it.
 
 A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrative.py), and SUPERLATIVES
-(views/ranking.py) where a sentence has one. It is found by being there; its name is the file's.
+(views/ranking.py) if a sentence has one. It is found without registration; its name is the file's.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Viewed:
-    """A document, and the samples by which its facts can be compared with another's."""
+    """A document, and the samples for comparing its facts with another one's."""
 
     document: ViewDocument
     samples: dict[str, BootstrapSample]
@@ -60,7 +60,7 @@ def all_views() -> MappingProxyType[str, View]:
 
 
 def view_named(name: str) -> View:
-    """Return a view. Raises NoDataError that names those that there are."""
+    """Return a view. Raises NoDataError with the names of the available ones."""
     found = all_views().get(name)
     if found is None:
         raise NoDataError(f"no view {name[:40]!r}: views are {', '.join(all_views())}")
@@ -68,7 +68,7 @@ def view_named(name: str) -> View:
 
 
 def look(view: View, asking: ViewQuery) -> Viewed:
-    """Ask a view's question. Raises StoreError."""
+    """Run a view's queries. Raises StoreError."""
     window = asking.window
     found = view.answer(asking)
     rows = [[_cell(cell) for cell in row] for row in found.rows[:MAX_ROWS]]

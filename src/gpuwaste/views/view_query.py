@@ -1,4 +1,4 @@
-"""ViewQuery: the store as views ask it, over one window, and the queries that they asked; Answer: what a view found."""
+"""ViewQuery: views' access to the store over one window, with the queries that were run; Answer: a view's result."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,13 @@ class ViewQuestion:
 
 
 def period(question: ViewQuestion, now: int) -> tuple[int, int]:
-    """Return start and end of what is asked for at `now`: the last days by default."""
+    """Return the requested start and end at `now`: by default the last days."""
     end = now if question.end is None else question.end
     return (end - _SHOWN_DAYS * DAY_S if question.start is None else question.start), end
 
 
 def previous(question: ViewQuestion, now: int) -> ViewQuestion:
-    """Return the question about the period of the same length just before."""
+    """Return the question for the period of the same length just before."""
     start, end = period(question, now)
     return replace(question, start=max(0, start - (end - start)), end=start)
 
@@ -66,9 +66,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a view looks at: [start, end) in UTC seconds, as known at `now`; no clusters are all of them.
+    """The window of a view: [start, end) in UTC seconds, as known at `now`; no clusters means all of them.
 
-    Hours of the day are of `utc_offset_s`.
+    Hours of the day are in the zone of `utc_offset_s`.
     """
 
     start: int
@@ -79,29 +79,29 @@ class Window:
 
     @property
     def step(self) -> int:
-        """Seconds of one bar: a day, or as many whole weeks as keep a chart small."""
+        """Seconds of one bar: a day, or so many full weeks that the chart stays small."""
         days = -(-(self.end - self.start) // DAY_S)
         return DAY_S if days <= MAX_BINS else 7 * DAY_S * -(-days // (7 * MAX_BINS))
 
     @property
     def bins(self) -> int:
-        """How many steps there are, the last one perhaps cut."""
+        """The number of steps; the last one may be cut."""
         return -(-(self.end - self.start) // self.step)
 
     @property
     def step_text(self) -> str:
-        """A step in words."""
+        """A step as text."""
         days = self.step // DAY_S
         return "day" if days == 1 else f"{days} days"
 
     @property
     def block(self) -> int:
-        """Seconds of a block of the bootstrap: whole days, at most MAX_BLOCKS of them."""
+        """Seconds of a block of the bootstrap: full days, for at most MAX_BLOCKS blocks."""
         return DAY_S * -(-(self.end - self.start) // (DAY_S * MAX_BLOCKS))
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are; 0 where the window is too short for an interval."""
+        """The number of blocks; 0 if the window is too short for an interval."""
         return 0 if self.end - self.start < MIN_DAYS * DAY_S else -(-(self.end - self.start) // self.block)
 
     def hour_text(self) -> str:
@@ -112,20 +112,20 @@ class Window:
 
 
 class DaySumsCache(Protocol):
-    """Where sums of ended days are kept."""
+    """A cache for sums of ended days."""
 
     def until(self, window: Window) -> int:
-        """Return how far of a window days are kept; its start where none is."""
+        """Return up to when days of a window are cached; its start if none is."""
         ...
 
     def table(self, db: Database, sums: str, window: Window, known: Mapping[str, Any]) -> str:
-        """Return the table in which query analytics.SUMS of these days is, up to date."""
+        """Return the up-to-date table with the result of query analytics.SUMS for these days."""
         ...
 
 
 @dataclass(slots=True)
 class ViewQuery:
-    """One view's questions to the store."""
+    """One view's queries to the store."""
 
     db: Database
     window: Window
@@ -140,10 +140,10 @@ class ViewQuery:
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     def answer(self, name: str, **more: Any) -> QueryAnswer:
-        """Return the rows of query NAME as they come. Raises StoreError.
+        """Return the rows of query NAME as tuples. Raises StoreError.
 
-        A line `-- days: SUMS` stands for query SUMS, whose rows are sums of a day or of more: those of days that are
-        kept come from there.
+        A line `-- days: SUMS` is replaced by query SUMS, whose rows are sums of one or more days: those of cached days
+        are from the cache.
         """
         sql = query_text(name)
         known = {**self.parameters(), **more}
@@ -154,7 +154,7 @@ class ViewQuery:
         return self.db.answer_to(sql, used(sql, known))
 
     def _days(self, sums: str, known: Mapping[str, Any]) -> str:
-        """Return the SQL of sums: of the days that are kept, and from then on as they are counted now."""
+        """Return the SQL of sums: cached days from the cache, later ones counted now."""
         if self.kept is None or known["from"] == self.window.start:
             return days_text(sums)
         table = self.kept.table(self.db, sums, self.window, known)
@@ -181,17 +181,17 @@ class ViewQuery:
 
 
 def days_text(sums: str) -> str:
-    """Return the SQL of sums by day, as query SUMS has it."""
+    """Return the SQL of sums by day: the text of query SUMS."""
     return query_text(sums)
 
 
 def used(sql: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are in a query."""
+    """Return the parameters that a query uses."""
     return {key: known[key] for key in sorted(set(_PARAMETER.findall(_COMMENT.sub("", sql))))}
 
 
 def checked(window: Window) -> Window:
-    """Return a window that can be asked about, its end not after `now`. Raises UsageError."""
+    """Return a valid window, with its end not after `now`. Raises UsageError."""
     if window.start >= window.end:
         raise UsageError(f"start {window.start} is not before end {window.end}")
     if window.end - window.start > MAX_DAYS * DAY_S:
@@ -202,7 +202,7 @@ def checked(window: Window) -> Window:
 def stored_window(
     db: Database, start: int | None, end: int | None, clusters: Sequence[str] = (), utc_offset_s: int = 0
 ) -> Window:
-    """Return a window on a store that nothing is written to: all its jobs, by default, as of the last time in it.
+    """Return a window on a store without writers: by default all its jobs, as of the last time in it.
 
     Raises NoDataError where it has no jobs, or none of one of the clusters; UsageError.
     """

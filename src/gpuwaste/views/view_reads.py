@@ -1,6 +1,6 @@
-"""What GET /v1/views answers: views of the whole system, for operators. Blocks on the store.
+"""The answers of GET /v1/views: views of the whole system, for operators. Blocks on the store.
 
-Sums of ended days are kept in memory beside the hub's store, for views over a long time.
+Sums of ended days are cached in memory next to the hub's store, for views over a long time.
 """
 
 import threading
@@ -36,13 +36,13 @@ from gpuwaste.views.view import Viewed, all_views, look, view_named
 from gpuwaste.views.view_query import ViewQuery, ViewQuestion, Window, checked, days_text, period, used
 
 MIN_DAYS: Final = 45
-"""Shorter windows are counted as they are asked for."""
-_SETTLED_S: Final = 2 * DAY_S  # runs of the last days still change all the time
+"""Shorter windows are counted at each request."""
+_SETTLED_S: Final = 2 * DAY_S  # runs of the last days still change often
 _PHASE_S: Final = 900  # days begin at midnight of a zone: these are quarters of an hour apart
 _MOST: Final = 4
-_IDLE_S: Final = 3600  # days of a kind that nobody asked for as long make room for another; no answer takes that long
+_IDLE_S: Final = 3600  # a kind not requested for so long is dropped for another one; no answer takes that long
 _NUMBERS: Final = count()
-_RANGE: Final = 32  # days that are counted at a time: bounds the memory that it takes
+_RANGE: Final = 32  # days that are counted at a time: limits the memory
 
 
 class ViewReads(Part):
@@ -56,7 +56,7 @@ class ViewReads(Part):
         model: LanguageModel | None = None,
         tariff: SiteTariff | None = None,
     ) -> None:
-        """Take the prices of energy; without them a view has kilowatt-hours and no costs."""
+        """Set up; without a tariff a view has kilowatt-hours and no costs."""
         self._store = store
         self._sentences = sentence_counter()
         self.rewriter = None if model is None else Rewriter(model, clock, self._count)
@@ -77,18 +77,18 @@ class ViewReads(Part):
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """The thread that asks the site's language model, where there is one."""
+        """The thread for the site's language model, if there is one."""
         return () if self.rewriter is None else (self.rewriter.worker,)
 
     def _count(self, result: str) -> None:
         self._sentences.labels(result).inc()
 
     def counted(self) -> Iterable[Metric]:
-        """Return what became of the sentences that the language model was asked for."""
+        """Return the metric of the language model's results."""
         return self._sentences.collect()
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Use other thresholds from the next document on; for any thread."""
+        """Use other thresholds from the next document on. Thread-safe."""
         self._settings = settings
 
     def now(self) -> int:
@@ -96,13 +96,13 @@ class ViewReads(Part):
         return self._clock.utc_us() // 1_000_000
 
     def listed(self, scope: Scope) -> ViewsDocument:
-        """Return the views that there are. Raises Refusal 403 for ordinary users."""
+        """Return the available views. Raises Refusal 403 for ordinary users."""
         _allow(scope)
         found = all_views().values()
         return ViewsDocument(views=[ViewEntry(name=v.name, title=v.title, question=v.question) for v in found])
 
     def view(self, scope: Scope, name: str, question: ViewQuestion) -> ViewDocument:
-        """Return a view. Raises Refusal: 403 for ordinary users, 404 for a view that there is not, 400."""
+        """Return a view. Raises Refusal: 403 for ordinary users, 404 for an unknown view, 400."""
         document = self._viewed(scope, name, question).document
         return document if self.rewriter is None else self.rewriter.document(document)
 
@@ -128,7 +128,7 @@ class ViewReads(Part):
 
 
 def sentence_counter() -> Counter:
-    """Return what counts the sentences that the language model was asked for."""
+    """Return the counter of sentences requested from the language model."""
     sentences = Counter(
         "gpuwaste_hub_model_sentences",
         "Sentences of views that the language model was asked for, by result; all but worded stay the rules'.",
@@ -147,19 +147,19 @@ def _allow(scope: Scope) -> None:
 
 @dataclass(slots=True)
 class _KeptSums:
-    """The sums of one kind of days: their first second, the clusters that are asked for, the zone of hours."""
+    """The sums of one kind of days: one first second, the same requested clusters, one zone of hours."""
 
     number: int
-    asked: int  # when somebody looked last, UTC seconds
+    asked: int  # time of the last request, UTC seconds
     days: dict[str, dict[int, int]] = field(
         default_factory=dict
     )  # by query: the beginning of a day, and its last change
 
 
 class KeptDays:
-    """Days that were counted once; a day with a run that changed since is counted again when it is asked for.
+    """Cached sums of days; a day with a run that changed since is counted again at the next request.
 
-    For any thread. What the tables hold depends on nothing but the runs with a time in that day.
+    Thread-safe. The tables depend only on the runs with a time in that day.
     """
 
     def __init__(self, db: Database, touched: Touched) -> None:
@@ -168,11 +168,11 @@ class KeptDays:
         self._touched = touched
         self._kept: dict[tuple[Any, ...], _KeptSums] = {}
         self._numbers = count()
-        self._left: list[str] = []  # tables that nobody reads any more
+        self._left: list[str] = []  # tables without readers
         self._lock = threading.Lock()
 
     def until(self, window: Window) -> int:
-        """Return how far of a window days are kept; its start where none is."""
+        """Return up to when days of a window are cached; its start if none is."""
         if window.start % _PHASE_S or window.start < 0:
             return window.start
         days = (min(window.end, window.now - _SETTLED_S) - window.start) // DAY_S
@@ -181,7 +181,7 @@ class KeptDays:
         return window.start + days * DAY_S
 
     def table(self, db: Database, sums: str, window: Window, known: Mapping[str, Any]) -> str:
-        """Return the table in which query analytics.SUMS of these days is, up to date. Raises StoreError."""
+        """Return the up-to-date table with query analytics.SUMS for these days. Raises StoreError."""
         kept = self._of(window)
         if kept is None:
             raise AssertionError("asked for days that are not kept")
@@ -207,7 +207,7 @@ class KeptDays:
         return f"{self._name}.{sums}_{kept.number}"
 
     def _of(self, window: Window) -> _KeptSums | None:
-        """Return the days of a window's kind; None where as many kinds as are kept are others."""
+        """Return the days of a window's kind; None if the cache is full of other kinds."""
         kind = window.start % DAY_S, tuple(window.clusters), window.utc_offset_s
         with self._lock:
             if kind not in self._kept:
@@ -226,7 +226,7 @@ class KeptDays:
                 self._left += [self._table(sums, kept) for sums in kept.days]
 
     def _due(self, known: Mapping[int, int], start: int, end: int) -> Iterator[dict[int, int]]:
-        """Yield the days that are to be counted, some that follow each other at a time, with their last changes."""
+        """Yield the days to count, in groups of consecutive days, with their last changes."""
         due = {}
         for day in range(start, end, DAY_S):
             last = self._touched.last(day, day + DAY_S)

@@ -72,7 +72,7 @@ def compared(reading: Reading, scope: Scope, question: ComparedViews) -> Compari
 
 
 def _question(query: Mapping[str, str], now: int) -> ViewQuestion:
-    """Return what a page of a view is asked for at `now`, UTC seconds. Raises Refusal 400."""
+    """Return the question of a view's page at `now`, UTC seconds. Raises Refusal 400."""
     days = number(query, "days", _MOST_DAYS)
     start, end = number(query, "start", MAX_SECONDS), number(query, "end", MAX_SECONDS)
     if days is not None:
@@ -81,7 +81,7 @@ def _question(query: Mapping[str, str], now: int) -> ViewQuestion:
 
 
 def _other(query: Mapping[str, str], question: ViewQuestion, now: int) -> ViewQuestion | None:
-    """Return what a view is compared with: the period before, another one, other clusters. Raises Refusal 400."""
+    """Return the question to compare with: the period before, another one, other clusters. Raises Refusal 400."""
     from gpuwaste.show.view_page import NOTHING, PREVIOUS
 
     compare = query.get("compare", "")
@@ -102,7 +102,7 @@ def _other(query: Mapping[str, str], question: ViewQuestion, now: int) -> ViewQu
 
 
 def _form(query: Mapping[str, str], clusters: Collection[str]) -> "ViewForm":
-    """Return what the form of a view shows; `clusters` are those of the answer. Raises Refusal 400."""
+    """Return the values of a view's form; `clusters` are those of the answer. Raises Refusal 400."""
     from gpuwaste.show.view_page import ViewForm
 
     days = number(query, "days", _MOST_DAYS)
@@ -121,7 +121,7 @@ def _form(query: Mapping[str, str], clusters: Collection[str]) -> "ViewForm":
 
 
 def _document(asked: PageRequest) -> ViewDocument | ComparisonDocument:
-    """Return a view, or two of them where the query names another one."""
+    """Return a view, or a comparison if the query names another one."""
     now = asked.reading.now()
     question = _question(asked.query, now)
     other = _other(asked.query, question, now)
@@ -158,13 +158,13 @@ def _page(asked: PageRequest, document: ViewDocument | ComparisonDocument) -> st
 
 
 def _fixed(document: ViewDocument, clusters: str | None, offset: int | None) -> dict[str, str | int]:
-    """Return the parameters of a link that leads to the same figures tomorrow: its window is in UTC seconds."""
+    """Return the parameters of a permanent link to the same figures: its window is in UTC seconds."""
     more = {"clusters": clusters, "offset": offset}
     return {"start": document.start, "end": document.end} | {key: value for key, value in more.items() if value}
 
 
 def _links(path: str, asked: str, charts: int) -> dict[str, str]:
-    """Return the links to the same figures, on a page and in other forms."""
+    """Return the links to the same figures, as a page and in other formats."""
     forms = [".json", ".csv", *map(chart_form, range(charts))]
     return {"permanent link": f"{path}?{asked}"} | {form[1:]: f"{path}{form}?{asked}" for form in forms}
 

@@ -1,7 +1,7 @@
-"""One collector per file, each failing alone. Imports core and slurm.
+"""One collector per file; a failure affects only that collector. Imports core and slurm.
 
-A module of this package whose name has no underscore in front is a collector. It declares `KIND` ("gpu", "profile",
-"host" or "package") and `create(settings)`, and is found by its file: there is no list of members.
+A module of this package whose name does not begin with an underscore is a collector. It declares `KIND` ("gpu",
+"profile", "host" or "package") and `create(settings)`, and is found without registration.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from gpuwaste.core.registry import ModuleRegistry
 
 @dataclass(frozen=True, slots=True)
 class CollectorSettings:
-    """What a collector may need to know; values, not files."""
+    """The settings that a collector may need; values, not files."""
 
     clock: Clock
     node: str
@@ -30,7 +30,7 @@ class CollectorSettings:
     cgroup_root: Path = CGROUP_ROOT
     proc_root: Path = Path("/proc")
     sys_root: Path = Path("/sys")
-    scan_limit_s: float = LIMIT_S  # for which a library on a thread of its own is waited
+    scan_limit_s: float = LIMIT_S  # how long to wait for a library on a separate thread
 
 
 COLLECTORS: Final[ModuleRegistry[Any]] = ModuleRegistry(__name__, "KIND", "create")
@@ -48,14 +48,14 @@ class Collectors:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise ConfigError for a name that is no collector."""
+    """Raise ConfigError for a name that is not a collector."""
     for name in names:
         if name not in COLLECTORS:
             raise ConfigError(f"[agent] collectors: {name!r} is not one of {', '.join(COLLECTORS)}")
 
 
 def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Collectors:
-    """Create the named collectors, in that order. Raises ConfigError for a name that is no collector."""
+    """Create the named collectors, in that order. Raises ConfigError for a name that is not a collector."""
     check_names(names)
     made = Collectors()
     for name in names:

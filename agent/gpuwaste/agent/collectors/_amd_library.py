@@ -1,4 +1,4 @@
-"""What the AMD collector asks of a library, and what libamd_smi and librocm_smi64 share: devices and processes."""
+"""The AMD collector's interface to a library, and code shared by libamd_smi and librocm_smi64: devices, processes."""
 
 import ctypes
 import math
@@ -9,7 +9,7 @@ from gpuwaste.agent.collectors._library import MAX_DEVICES, MAX_PID, FieldError,
 from gpuwaste.ledger.gpu_sample import UnknownReason
 
 VRAM: Final = ctypes.c_uint32(0)
-"""The type of GPU memory, among those that the libraries know."""
+"""The type of GPU memory in these libraries."""
 SENSOR: Final = ctypes.c_uint32(0)
 """The first power sensor."""
 _MAX_PROCESSES: Final = 1024
@@ -19,7 +19,7 @@ _NO_COUNT: Final = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class AmdDevice:
-    """One device as ROCm lists them: a whole GPU, or a partition (CPX, DPX, ...) of one."""
+    """One device in ROCm's list: a full GPU, or a partition (CPX, DPX, ...) of one."""
 
     handle: Any
     index: int
@@ -45,15 +45,15 @@ class AmdLibrary(Protocol):
         ...
 
     def devices(self) -> list[AmdDevice]:
-        """Return what the library lists, in its order."""
+        """Return the devices in the library's order."""
         ...
 
     def mode(self, device: AmdDevice) -> str:
-        """Return how the GPU is cut (SPX, CPX, ...), "" where that cannot be read."""
+        """Return the GPU's partition mode (SPX, CPX, ...), "" where that cannot be read."""
         ...
 
     def busy_pct(self, device: AmdDevice, *, partition: bool) -> float | None:
-        """Return the percentage of time in which the device works; raises FieldError where it cannot be read."""
+        """Return the percentage of time in which the device is busy; raises FieldError where it cannot be read."""
         ...
 
     def mem_used_b(self, device: AmdDevice) -> int | None:
@@ -61,11 +61,11 @@ class AmdLibrary(Protocol):
         ...
 
     def power_mw(self, device: AmdDevice) -> int | None:
-        """Return the power of the whole GPU now."""
+        """Return the current power of the full GPU."""
         ...
 
     def energy_mj(self, device: AmdDevice) -> int | None:
-        """Return the energy counter of the whole GPU."""
+        """Return the energy counter of the full GPU."""
         ...
 
     def processes(self) -> dict[int, frozenset[int]] | None:
@@ -88,7 +88,7 @@ class ProcessInfo(ctypes.Structure):
 def read_processes(library: Library, listing: str, devices_of: str, count: int) -> dict[int, frozenset[int]] | None:
     """Return pids by device index, of `count` devices. `listing` and `devices_of` are the functions' names.
 
-    None where the devices of one process cannot be read: a GPU without a process would look untouched.
+    None where the devices of one process cannot be read: a GPU without a process would count as untouched.
     """
     held: dict[int, set[int]] = {index: set() for index in range(count)}
     room = ctypes.c_uint32(_MAX_PROCESSES)
@@ -111,7 +111,7 @@ def read_processes(library: Library, listing: str, devices_of: str, count: int) 
 
 
 def percent(value: int | None) -> float | None:
-    """Return a percentage as it was read; None for the libraries' "absent": all bits set."""
+    """Return a percentage unchanged; None for the libraries' "absent": all bits set."""
     return None if value is None or value in _ABSENT else float(value)
 
 

@@ -1,6 +1,6 @@
 """libamd_smi, generations 24 (ROCm 6.2 and 6.3), 25 (6.4) and 26 (7.0).
 
-Its structs change from one generation to the next, so what is not a plain number is read at the offsets of `_LAYOUTS`:
+Its structs change from one generation to the next, so fields of structs are read at the offsets of `_LAYOUTS`:
 those of the vendor's Python package amdsmi 6.2.4, 6.3.3, 6.4.4 and 7.0.2 (amdsmi_wrapper.py, made from amdsmi.h).
 """
 
@@ -62,7 +62,7 @@ LAYOUTS: Final = {
 NUM_PARTITION: Final = 472  # amdsmi_gpu_metrics_t.num_partition, uint16
 XCP_STATS: Final = 480  # amdsmi_gpu_metrics_t.xcp_stats; each begins with gfx_busy_inst, 8 uint32 percent
 _ENGINES: Final = 8
-_FIRST: Final = (24, 6)  # ROCm 6.2; before it amdsmi_asic_info_t is another one
+_FIRST: Final = (24, 6)  # ROCm 6.2; earlier ones have another amdsmi_asic_info_t
 _MAX_PARTITIONS: Final = 8
 
 
@@ -94,7 +94,7 @@ class AmdSmi:
         return _u32(buffer, 0), _u32(buffer, 4)
 
     def devices(self) -> list[AmdDevice]:
-        """Return the devices in the library's order. Raises CollectorError for a generation that is not known."""
+        """Return the devices in the library's order. Raises CollectorError for an unknown generation."""
         generation, major = self.generation()
         self._layout = None if (generation, major) < _FIRST else LAYOUTS.get(generation)
         if self._layout is None:
@@ -134,7 +134,7 @@ class AmdSmi:
         return None if buffer is None else _u64(buffer, 0) // 1000
 
     def _numbered(self, device: AmdDevice) -> AmdDevice:
-        """Add the partition's number and the device files; before generation 25 the library does not have these."""
+        """Add the partition's number and the device files, which the library has from generation 25 on."""
         kfd = self._filled("amdsmi_get_gpu_kfd_info", device.handle)
         partition = 0 if kfd is None else _u32(kfd, 12)
         nodes = self._filled("amdsmi_get_gpu_enumeration_info", device.handle)
@@ -151,13 +151,13 @@ class AmdSmi:
         return replace(device, name=text(asic.raw[:256]))
 
     def mode(self, device: AmdDevice) -> str:
-        """Return how the GPU is cut."""
+        """Return the GPU's partition mode."""
         name = ctypes.create_string_buffer(64)
         found = self._library.fills("amdsmi_get_gpu_compute_partition", device.handle, name, ctypes.c_uint32(64))
         return text(name.raw) if found else ""
 
     def busy_pct(self, device: AmdDevice, *, partition: bool) -> float | None:
-        """Return the percentage of a whole GPU, or the mean over a partition's engines."""
+        """Return the percentage of a full GPU, or the mean over a partition's engines."""
         if partition:
             return self._partition_pct(device)
         buffer = ctypes.create_string_buffer(_BUFFER_BYTES)
@@ -183,7 +183,7 @@ class AmdSmi:
         return self._library.number("amdsmi_get_gpu_memory_usage", device.handle, VRAM)
 
     def power_mw(self, device: AmdDevice) -> int | None:
-        """Return the power now."""
+        """Return the current power."""
         buffer = self._filled("amdsmi_get_power_info", device.handle)
         if buffer is None or self._layout is None:
             return None

@@ -1,4 +1,4 @@
-"""Which Linux capabilities a process has: what the kernel tells nobody without them is absent, not 0."""
+"""Which Linux capabilities a process has: values that the kernel hides without them are absent, not 0."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Device files of GPUs by PCI address, from sysfs: where a vendor's library does not name them itself."""
+"""Device files of GPUs by PCI address, from sysfs, for vendors whose library does not return them."""
 
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,7 @@
 """libze_loader: the Sysman part of Level Zero, which zesInit (specification 1.5) opens.
 
-The loader looks for drivers once in a process and remembers what came of it, and there is no call that closes it: so it
-is opened when sysfs shows a GPU, and handles stay valid for the life of the agent.
+The loader searches for drivers once per process and remembers the result, and no call closes it: so it is opened when
+sysfs shows a GPU, and handles stay valid for the life of the agent.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ _CODES: Final = ErrorCodes(
 )
 _GPU: Final = 1  # ZE_DEVICE_TYPE_GPU
 _ON_DEVICE: Final = 1  # ZES_MEM_LOC_DEVICE
-_OTHER_ENGINE: Final = 1  # ZES_ENGINE_TYPE_FLAG_OTHER: not known which
+_OTHER_ENGINE: Final = 1  # ZES_ENGINE_TYPE_FLAG_OTHER: unknown engine
 _MAX_HANDLES: Final = 256  # engine groups, memory modules or power domains of one GPU
 _MAX_TILES: Final = 16
 _MAX_PROCESSES: Final = 1024
@@ -41,7 +41,7 @@ _MAX_PROCESSES: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class EngineGroup:
-    """Engines whose time is counted together; `tile` is None for those of the whole GPU."""
+    """Engines whose time is counted together; `tile` is None for those of the full GPU."""
 
     handle: ctypes.c_void_p
     kind: int  # zes_engine_group_t
@@ -55,9 +55,9 @@ class ZeDevice:
     handle: ctypes.c_void_p
     index: int
     pci: str  # domain:bus:device.function, hexadecimal
-    uuid: str  # as Intel's programs write it; "" for none
+    uuid: str  # as in Intel's programs; "" for none
     name: str
-    tiles: int  # 1 for a GPU without
+    tiles: int  # 1 for a GPU without tiles
     engines: tuple[EngineGroup, ...]
     memories: tuple[ctypes.c_void_p, ...]  # in the GPU, not in the host
     power: ctypes.c_void_p | None
@@ -66,7 +66,7 @@ class ZeDevice:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that has the GPU open; `used` is None where the engines that it used are not known."""
+    """A process that has the GPU open; `used` is None where its used engines are unknown."""
 
     pid: int
     used: bool | None
@@ -102,31 +102,31 @@ class LevelZero:
         return [device for device in found if device is not None]
 
     def check(self, device: ZeDevice) -> None:
-        """Ask for what any GPU answers. Raises FieldError, of a GPU that is lost too."""
+        """Read a property that every GPU has. Raises FieldError, also for a lost GPU."""
         self._library.call("zesDeviceGetProperties", device.handle, ctypes.byref(abi.DeviceProperties.new()))
 
     def active(self, group: EngineGroup) -> tuple[int, int]:
-        """Return microseconds of work and the counter's own clock. Raises FieldError where they cannot be read."""
+        """Return microseconds of work and the counter's clock. Raises FieldError where they cannot be read."""
         found = abi.Count()
         self._library.call("zesEngineGetActivity", group.handle, ctypes.byref(found))
         return found.value, found.stamp_us
 
     def memory_b(self, module: ctypes.c_void_p) -> tuple[int, int] | None:
-        """Return bytes used and in all of a memory module."""
+        """Return used and total bytes of a memory module."""
         state = self._filled(abi.MemState, "zesMemoryGetState", module)
         if state is None or state.free > state.size:
             return None
         return state.size - state.free, state.size
 
     def energy_uj(self, domain: ctypes.c_void_p) -> tuple[int, int] | None:
-        """Return a counter of microjoules and its own clock in microseconds."""
+        """Return a counter of microjoules and its clock in microseconds."""
         found = abi.Count()
         if not self._library.fills("zesPowerGetEnergyCounter", domain, ctypes.byref(found)):
             return None
         return found.value, found.stamp_us
 
     def processes(self, device: ZeDevice) -> list[Process] | None:
-        """Return the processes that have the GPU open, as far as the agent may see them."""
+        """Return the processes that have the GPU open and are visible to the agent."""
         count = ctypes.c_uint32(_MAX_PROCESSES)
         name = "zesDeviceProcessesGetState"
         if not self._library.fills(name, device.handle, ctypes.byref(count), self._processes):
@@ -193,14 +193,14 @@ class LevelZero:
         return found if self._library.fills(name, handle, ctypes.byref(found)) else None
 
     def _optional(self, name: str, device: ctypes.c_void_p) -> list[ctypes.c_void_p]:
-        """Return what a function lists of a device; nothing where it cannot."""
+        """Return the handles that a function lists for a device; empty where it fails."""
         try:
             return self._listed(name, device)
         except CollectorError:
             return []
 
     def _listed(self, name: str, *arguments: ctypes.c_void_p) -> list[ctypes.c_void_p]:
-        """Return the handles that a function lists. Raises CollectorError where it cannot."""
+        """Return the handles that a function lists. Raises CollectorError where it fails."""
         count, handles = ctypes.c_uint32(_MAX_HANDLES), (ctypes.c_void_p * _MAX_HANDLES)()
         if not self._library.fills(name, *arguments, ctypes.byref(count), handles):
             raise CollectorError(f"Level Zero: cannot list GPUs: {name} failed")

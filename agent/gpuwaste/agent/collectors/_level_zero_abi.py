@@ -13,14 +13,14 @@ _UUID: Final = 16
 
 
 class Struct(ctypes.Structure):
-    """A struct that begins with the number of its type, which a driver may look at, and a pointer to more."""
+    """A struct that begins with its type number, which a driver may check, and a pointer to extensions."""
 
     STYPE: ClassVar[int]
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = (("stype", ctypes.c_uint32), ("next", ctypes.c_void_p))
 
     @classmethod
     def new(cls) -> Any:
-        """Return an empty one with its type."""
+        """Return an empty struct with its type set."""
         return cls(cls.STYPE)
 
 
@@ -61,7 +61,7 @@ class DeviceProperties(Struct):
 
     @classmethod
     def new(cls) -> Any:
-        """Return an empty one; the struct in it has a type of its own."""
+        """Return an empty struct; the struct inside has a separate type."""
         made = super().new()
         made.core.stype = _Core.STYPE
         return made
@@ -143,6 +143,6 @@ class ProcessState(Struct):
 
 
 class Count(ctypes.Structure):
-    """zes_engine_stats_t and zes_power_energy_counter_t: a counter (microseconds, microjoules) and its own clock."""
+    """zes_engine_stats_t and zes_power_energy_counter_t: a counter (microseconds, microjoules) and its clock."""
 
     _fields_ = (("value", ctypes.c_uint64), ("stamp_us", ctypes.c_uint64))

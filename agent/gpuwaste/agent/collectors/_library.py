@@ -1,4 +1,4 @@
-"""A GPU vendor's C library through ctypes: found by name, and what a failed call takes away."""
+"""A GPU vendor's C library through ctypes: found by name, with error handling per field, GPU and driver."""
 
 import ctypes
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ from typing import Any, Final
 from gpuwaste.agent.bounded_calls import CollectorError
 from gpuwaste.ledger.gpu_sample import UnknownReason
 
-MAX_DEVICES: Final = 256  # far above what a node holds, partitions included
+MAX_DEVICES: Final = 256  # far more than a node has, including partitions
 MAX_PID: Final = 2**22  # of Linux
 
 
 class GpuLostError(Exception):
-    """This GPU fell off the bus or waits for a reset; the others go on."""
+    """This GPU fell off the bus or waits for a reset; the others are not affected."""
 
 
 class FieldError(Exception):
-    """This field cannot be read; `reason` is not_supported, or driver for an error that may pass."""
+    """This field cannot be read; `reason` is not_supported, or driver for an error that may be temporary."""
 
     def __init__(self, reason: UnknownReason) -> None:
         super().__init__(reason)
@@ -26,7 +26,7 @@ class FieldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErrorCodes:
-    """What a library's return codes mean; 0 is success, and a code that is in no set may pass."""
+    """The meaning of a library's return codes; 0 is success, and a code in no set may be temporary."""
 
     driver: frozenset[int]
     lost: frozenset[int]
@@ -34,7 +34,7 @@ class ErrorCodes:
 
 
 def load(names: Sequence[str]) -> ctypes.CDLL | None:
-    """Load the first of the names that can be loaded; None where none can."""
+    """Load the first of the names that can be loaded; None if none can."""
     for name in names:
         try:
             return ctypes.CDLL(name)
@@ -66,7 +66,7 @@ class Library:
         raise FieldError(UnknownReason.NOT_SUPPORTED if code in self._codes.absent else UnknownReason.DRIVER)
 
     def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_uint64) -> int | None:
-        """Return the number that a function puts into its last argument; None where it cannot be read."""
+        """Return the number that a function writes to its last argument; None where it cannot be read."""
         value = kind()
         try:
             self.call(name, *arguments, ctypes.byref(value))
@@ -84,18 +84,18 @@ class Library:
 
 
 def text(raw: bytes, limit: int = 96) -> str:
-    """Return what a library wrote as text: printable, and no longer than `limit`."""
+    """Return a library's bytes as text: printable, and no longer than `limit`."""
     found = raw.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
     return "".join(character for character in found if character.isprintable())[:limit]
 
 
 def address(domain: int, bus: int, device: int) -> str:
-    """Return a PCI address without its function, as sysfs spells it."""
+    """Return a PCI address without its function, in the form of sysfs."""
     return f"{domain:04x}:{bus:02x}:{device:02x}"
 
 
 def device_count(count: int | None, title: str) -> int:
-    """Return a count of devices. Raises CollectorError where it is none, or absurd."""
+    """Return a count of devices. Raises CollectorError for None or an absurd one."""
     if count is None or count > MAX_DEVICES:
         raise CollectorError(f"{title}: cannot list GPUs ({'no answer' if count is None else f'{count} devices'})")
     return count

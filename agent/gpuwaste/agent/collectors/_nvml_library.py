@@ -1,4 +1,4 @@
-"""NVML as its collector calls it: errors, the GPUs and MIG instances that it lists, and the counters of GPM."""
+"""NVML for its collector: errors, the listed GPUs and MIG instances, and the counters of GPM."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _SM_UTIL: Final = pynvml.NVML_GPM_METRIC_SM_UTIL
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call NVML. Raises CollectorError, GpuLostError or FieldError, by what the error takes away."""
+    """Call NVML. Raises CollectorError, GpuLostError or FieldError: driver, GPU or field unavailable."""
     try:
         return function(*arguments)
     except pynvml.NVMLError as error:
@@ -60,7 +60,7 @@ def optional(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class NvmlDevice:
-    """One entry to read: a whole GPU, or a MIG instance with the handle of its GPU."""
+    """One entry to read: a full GPU, or a MIG instance with the handle of its GPU."""
 
     identity: GpuIdentity
     handle: Any  # None for a GPU that was lost before it could be opened
@@ -80,9 +80,9 @@ def read_mig_minors(path: Path) -> MigMinors:
 
 
 def list_devices(minors_file: Path, known: dict[str, GpuIdentity]) -> list[NvmlDevice]:
-    """List every GPU, and after it its MIG instances. `known` remembers GPUs by UUID from one call to the next.
+    """List every GPU, each followed by its MIG instances. `known` keeps GPUs by UUID from one call to the next.
 
-    A GPU that was known and cannot be opened any more is listed last, as it was.
+    A known GPU that can no longer be opened is listed last, with its earlier identity.
     """
     devices: list[NvmlDevice] = []
     for index in range(call(pynvml.nvmlDeviceGetCount)):
@@ -99,7 +99,7 @@ def list_devices(minors_file: Path, known: dict[str, GpuIdentity]) -> list[NvmlD
 
 
 def layout(devices: list[NvmlDevice]) -> tuple[object, ...]:
-    """Return what changes when the list has to be made anew: a GPU lost or back, MIG switched, an instance made."""
+    """Return a value that changes when the list must be rebuilt: a GPU lost or back, MIG switched, a new instance."""
     return (
         call(pynvml.nvmlDeviceGetCount),
         *(_layout(device) for device in devices if device.gi is None),
@@ -168,7 +168,7 @@ def _instances(gpu: NvmlDevice, minors: MigMinors) -> list[NvmlDevice]:
 
 
 class GpmMeter:
-    """Two GPM samples of one GPU or MIG instance, read in turn; used from the sampling thread alone."""
+    """Two GPM samples of one GPU or MIG instance, read in turn; for the sampling thread only."""
 
     def __init__(self, gpu_handle: Any, gi: int | None) -> None:
         self._handle = gpu_handle
@@ -180,7 +180,7 @@ class GpmMeter:
         self.supported = bool(support and support.isSupportedDevice)
 
     def read(self) -> dict[int, float]:
-        """Return percent by GPM metric id since the last call; empty at the first one and where GPM is missing."""
+        """Return percent by GPM metric id since the last call; empty at the first call and without GPM."""
         if not self.supported:
             return {}
         if self._after is None:

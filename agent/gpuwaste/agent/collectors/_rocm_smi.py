@@ -1,4 +1,4 @@
-"""librocm_smi64, where libamd_smi is missing or of a generation that is not known (rocm_smi.h of ROCm 5.2)."""
+"""librocm_smi64, used where libamd_smi is missing or of an unknown generation (rocm_smi.h of ROCm 5.2)."""
 
 import ctypes
 from contextlib import suppress
@@ -72,13 +72,13 @@ class RocmSmi:
         )
 
     def mode(self, device: AmdDevice) -> str:
-        """Return how the GPU is cut, "" before ROCm 5.5."""
+        """Return the GPU's partition mode, "" before ROCm 5.5."""
         name = ctypes.create_string_buffer(16)
         found = self._library.fills("rsmi_dev_compute_partition_get", device.handle, name, ctypes.c_uint32(16))
         return text(name.raw) if found else ""
 
     def busy_pct(self, device: AmdDevice, *, partition: bool) -> float | None:
-        """Return the percentage of a whole GPU: the library has none of a partition."""
+        """Return the percentage of a full GPU: the library has none for partitions."""
         if partition:
             raise FieldError(UnknownReason.PARTITION)
         value = ctypes.c_uint32()
@@ -90,7 +90,7 @@ class RocmSmi:
         return self._library.number("rsmi_dev_memory_usage_get", device.handle, VRAM)
 
     def power_mw(self, device: AmdDevice) -> int | None:
-        """Return the power now (ROCm 6), else its average (before)."""
+        """Return the current power (ROCm 6) or the average power (before)."""
         kind, value = ctypes.c_uint32(), ctypes.c_uint64()
         if self._library.fills("rsmi_dev_power_get", device.handle, ctypes.byref(value), ctypes.byref(kind)):
             return value.value // 1000

@@ -1,8 +1,8 @@
 """AMD GPUs through libamd_smi, or librocm_smi64 where only that is usable: use, memory, power, energy, processes.
 
-The libraries give the percentage of this moment, not a mean since the last reading. A GPU that is cut into partitions
-(CPX, DPX, ...) is listed whole with its power and energy, and each partition with its own use, memory and processes,
-where the library has them. Device files come from the library, else by PCI address from sysfs.
+The libraries return the current percentage, not a mean since the last reading. A GPU in partition mode (CPX, DPX, ...)
+is listed with its power and energy, and each partition with its own use, memory and processes, if the library has
+them. Device files are from the library, else by PCI address from sysfs.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,17 @@ _FINDERS: Final[Sequence[Callable[[], AmdLibrary | None]]] = (_amdsmi.find, _roc
 
 
 def create(settings: CollectorSettings) -> BoundedCollector:
-    """Make the collector; a library is opened by the first scan."""
+    """Create the collector; the first scan opens a library."""
     return BoundedCollector(AmdCollector(settings.sys_root), settings.scan_limit_s)
 
 
 @dataclass(frozen=True, slots=True)
 class _AmdEntry:
-    """One GPU or partition to read; `device` is None for the whole of a GPU that is cut."""
+    """One GPU or partition to read; `device` is None for the GPU itself in partition mode."""
 
     identity: GpuIdentity
     device: AmdDevice | None
-    sensors: AmdDevice | None = None  # where the whole GPU's power and energy are read
+    sensors: AmdDevice | None = None  # where the full GPU's power and energy are read
 
 
 class AmdCollector:
@@ -52,10 +52,10 @@ class AmdCollector:
         self._generation = 0
 
     def scan(self) -> GpuScan:
-        """Read every GPU once. Raises CollectorError("driver") without a library or a driver, or no longer."""
+        """Read every GPU once. Raises CollectorError("driver") without a library or a driver."""
         try:
             library = self._library or self._open()
-            if self._modes_of(library) != self._modes:  # cut anew: only a new start of the library lists that
+            if self._modes_of(library) != self._modes:  # partitions changed: only a restart of the library lists them
                 self.close()
                 library = self._open()
             return self._scan(library)
@@ -70,7 +70,7 @@ class AmdCollector:
         self._library, self._entries, self._modes = None, [], []
 
     def _open(self) -> AmdLibrary:
-        """Open the first library that lists GPUs. Raises CollectorError with what each of them said."""
+        """Open the first library that lists GPUs. Raises CollectorError with the error of each library."""
         said: list[str] = []
         for find in self._finders:
             library = find()
@@ -108,7 +108,7 @@ class AmdCollector:
         self._generation += 1
 
     def _with_nodes(self, group: list[AmdDevice]) -> list[AmdDevice]:
-        """Add the device files that the library does not name; those of partitions are not at the GPU's address."""
+        """Add device files that the library does not return; those of partitions are not at the GPU's address."""
         (first, *more) = group
         if more or (first.render is not None and first.card is not None):
             return group
@@ -130,12 +130,12 @@ class AmdCollector:
 
 
 def _uuid(device: AmdDevice) -> str:
-    """Return the UUID by which ROCm (rocminfo, ROCR_VISIBLE_DEVICES) knows a GPU; its address where it has no id."""
+    """Return ROCm's UUID of a GPU (rocminfo, ROCR_VISIBLE_DEVICES); its address if it has no id."""
     return f"GPU-{device.unique_id:016x}" if device.unique_id else f"AMD-{device.pci.replace(':', '-')}"
 
 
 def _entries(group: list[AmdDevice]) -> list[_AmdEntry]:
-    """Return what to read of one GPU: itself, or itself and its partitions."""
+    """Return the entries of one GPU: itself, or itself and its partitions."""
     first = group[0]
     whole = GpuIdentity(
         uuid=_uuid(first),
@@ -151,7 +151,7 @@ def _entries(group: list[AmdDevice]) -> list[_AmdEntry]:
     if len(group) == 1:
         return [_AmdEntry(whole, first, first)]
     numbers = {device.partition for device in group}
-    distinct = len(numbers) == len(group)  # a library that does not number them lists them in order
+    distinct = len(numbers) == len(group)  # without numbers they are listed in order
     parts = [replace(device, partition=device.partition if distinct else at) for at, device in enumerate(group)]
     cut = replace(whole, minor=None, nodes=(), mem_total_b=None)
     return [_AmdEntry(cut, None, first), *(_part(cut, device) for device in parts)]

@@ -1,7 +1,7 @@
-"""DCGM: profiling counters from dcgm-exporter's own /metrics, beside NVML.
+"""DCGM: profiling counters from dcgm-exporter's own /metrics, in addition to NVML.
 
-The exporter holds the profiling counters already; reading its page takes nothing away from it and needs no library.
-What it says is kept beside NVML's values and replaces none of them.
+The exporter already holds the profiling counters; reading its page does not disturb it and needs no library. Its values
+are kept in addition to NVML's and replace none of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,13 +36,13 @@ _RATES: Final = frozenset({"nvlink_b_s", "pcie_b_s"})
 
 
 def create(settings: CollectorSettings) -> "DcgmCollector":
-    """Make the collector; nothing is asked before the first reading. Raises ConfigError for a URL off this host."""
+    """Create the collector without any request yet. Raises ConfigError for a URL on another host."""
     check_url(settings.dcgm_url)
     return DcgmCollector(settings.dcgm_url)
 
 
 def check_url(url: str) -> None:
-    """Raise ConfigError for a URL that is none, or off this host: what answers there is not proven."""
+    """Raise ConfigError for an invalid URL or one on another host: its answers are not authenticated."""
     if not has_loopback(url):
         raise ConfigError(
             f"[agent] dcgm_url: {url!r} is not on the loopback interface: use http://127.0.0.1:9400/metrics"
@@ -50,28 +50,28 @@ def check_url(url: str) -> None:
 
 
 class DcgmCollector:
-    """Reads the profile of every GPU and MIG instance that dcgm-exporter names, by one request."""
+    """Reads the profiles of all GPUs and MIG instances of dcgm-exporter with one request."""
 
     name = "dcgm"
 
     def __init__(self, url: str, answer_s: float = ANSWER_S) -> None:
-        """`answer_s` bounds the whole answer, in seconds."""
+        """`answer_s` limits the time for the full answer, in seconds."""
         self._url = url
         wrong = ": is this dcgm-exporter?"
         self._page = ExporterReader("DCGM", url, "", (": does dcgm-exporter run?", wrong, wrong), answer_s)
 
     def profiles(self) -> dict[tuple[str, str], GpuProfile]:
-        """Return what the exporter has, by (GPU uuid, GPU instance or ""). Raises CollectorError where it has none."""
+        """Return the exporter's profiles by (GPU uuid, GPU instance or ""). Raises CollectorError where it has none."""
         return parse_metrics(self._page.read(), self._url)
 
     def close(self) -> None:
-        """Do nothing: no connection outlasts a reading."""
+        """Do nothing: each reading closes its connection."""
 
 
 def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:
     """Return profiles by (GPU uuid, GPU instance or "") from a page in Prometheus' text format.
 
-    A value that is blank is not read. Raises CollectorError where nothing of a profile is there.
+    A blank value is skipped. Raises CollectorError where the page has no profile.
     """
     found: dict[tuple[str, str], dict[str, float | None]] = {}
     try:
@@ -81,7 +81,7 @@ def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:
             if not uuid:
                 continue
             fields = found.setdefault((uuid, labels.get("GPU_I_ID", "")), {})
-            read = value if value < _BLANK else None  # NaN fails too
+            read = value if value < _BLANK else None  # excludes NaN, too
             fields[field] = _both_ways(field, fields[field], read) if field in _RATES and field in fields else read
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise CollectorError(f"DCGM: {where}: not in Prometheus' text format") from error
@@ -93,7 +93,7 @@ def parse_metrics(body: bytes, where: str) -> dict[tuple[str, str], GpuProfile]:
 
 
 def _both_ways(field: str, one: float | None, other: float | None) -> float | None:
-    """Return the sum of the rates of a link's two directions; an impossible one is not hidden by the other."""
+    """Return the sum of the rates of a link's two directions; the other one must not hide an impossible one."""
     if one is None or other is None:
         return None
     return next((rate for rate in (one, other) if RANGES[field].fault(rate)), one + other)

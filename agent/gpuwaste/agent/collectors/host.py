@@ -1,6 +1,6 @@
 """The host: CPU seconds, memory, processes and suspension of each job, from its cgroup or from its processes.
 
-The cgroup is preferred; a job that has none (proctrack/linuxproc) is the descendants of its slurmstepd.
+The cgroup is preferred; for a job without one (proctrack/linuxproc) the descendants of its slurmstepd are used.
 """
 
 import os
@@ -84,7 +84,7 @@ def _unified_jobs(scope: Path, jobs_by_folder: Callable[[str], Mapping[str, int]
 
 
 def _v1_jobs(root: Path, node: str) -> dict[int, _JobGroup]:
-    """Join the controllers' trees; a job is known by its cpuacct folder, else by its freezer's."""
+    """Join the controllers' trees; a job is identified by its cpuacct folder, else by its freezer folder."""
     jobs: dict[int, _JobGroup] = {}
     for controller in ("freezer", "devices", "memory", "cpuset", "cpuacct", "cpu,cpuacct"):
         for base in (root / controller / f"slurm_{node}", root / controller / "slurm"):
@@ -152,7 +152,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 class _JobProcesses:
-    """Adds up what the descendants of each job's slurmstepds use."""
+    """Adds up the use of the descendants of each job's slurmstepds."""
 
     def __init__(self, proc: Path, daemons: StepDaemons) -> None:
         self._proc = proc
@@ -172,7 +172,7 @@ class _JobProcesses:
         return known
 
     def use(self, without: AbstractSet[int]) -> dict[int, HostUse]:
-        """Return the use of every job that has a slurmstepd here, but those in `without`.
+        """Return the use of every job that has a slurmstepd here, except those in `without`.
 
         Raises OSError where the spool directory or /proc cannot be read.
         """
@@ -195,7 +195,7 @@ class _JobProcesses:
             except psutil.Error:
                 continue
             cpu_s += times.user + times.system + times.children_user + times.children_system
-        # A process that nobody waited for takes its time with it: the counter never goes back.
+        # The time of a process without wait() is lost when it ends: the counter must never decrease.
         self._cpu_s[job] = max(cpu_s, self._cpu_s.get(job, 0.0))
         return HostUse(self._cpu_s[job], mem_b, pids, suspended=self.all_stopped(pids))
 
@@ -227,7 +227,7 @@ def _descendants(children: Mapping[int, list[int]], pid: int) -> set[int]:
 
 
 def create(settings: CollectorSettings) -> "HostUseCollector":
-    """Make the collector."""
+    """Create the collector."""
     return HostUseCollector(settings.cgroup_root, settings.proc_root, settings.spool_dir, settings.node)
 
 
@@ -254,12 +254,12 @@ class HostUseCollector:
         return found | {job: _join(found[job], use) if job in found else use for job, use in others.items()}
 
     def close(self) -> None:
-        """Forget which processes are slurmstepds."""
+        """Forget the cached slurmstepds."""
         self._daemons.forget()
 
 
 def _join(group: HostUse, processes: HostUse) -> HostUse:
-    """Take what the cgroup counts, and from the processes what it does not (a controller that is not in use)."""
+    """Use the cgroup's counters, and the processes' for missing ones (a controller that is not in use)."""
     return HostUse(
         cpu_s=processes.cpu_s if group.cpu_s is None else group.cpu_s,
         mem_b=processes.mem_b if group.mem_b is None else group.mem_b,

@@ -1,8 +1,9 @@
 """Intel GPUs through Level Zero (libze_loader): use, memory, power, energy, processes.
 
-Utilization is the mean since the last reading, by the counters of the engine groups: that of the busiest one, since a
-driver may count "all engines" as a mean of all. Slurm allocates whole GPUs: of one with tiles it is the mean of its
-tiles. Device files come by PCI address from sysfs. What Linux shows only with a capability is absent without it.
+Utilization is the mean since the last reading, from the counters of the engine groups: that of the busiest one, since a
+driver may count "all engines" as a mean of all. Slurm allocates full GPUs: for one with tiles it is the mean of its
+tiles. Device files are found by PCI address in sysfs. Values that Linux shows only with a capability are absent
+without it.
 """
 
 import os
@@ -23,10 +24,10 @@ from gpuwaste.ledger.gpu_sample import UnknownReason
 KIND: Final = "gpu"
 _VENDOR: Final = "intel"
 _PCI_VENDOR: Final = "0x8086"
-# zes_engine_group_t of what computes: all engines, compute and render; the others copy, or encode and decode
+# zes_engine_group_t of computing engines: all engines, compute and render; the others copy, or encode and decode
 _COMPUTES: Final = frozenset({0, 1, 4, 5, 10, 11, 12, 13})
 _FULL: Final = 1.0
-_OVER: Final = 1.05  # two clocks that are read one after the other
+_OVER: Final = 1.05  # tolerance for two clocks that are read one after the other
 
 
 class CounterRate:
@@ -43,8 +44,8 @@ class CounterRate:
     def since_last(self, value: int, stamp: int) -> float | None:
         """Return growth of the counter per unit of its clock since the last reading.
 
-        None for the first reading, for a clock that did not go on, and for a counter or clock that went back: such a
-        reading is where the next one starts.
+        None for the first reading, for a clock that did not advance, and for a counter or clock that decreased: such a
+        reading is the start of the next interval.
         """
         last, self._last = self._last, (value, stamp)
         if last is None or stamp <= last[1] or value < last[0]:
@@ -53,7 +54,7 @@ class CounterRate:
 
 
 def create(settings: CollectorSettings) -> BoundedCollector:
-    """Make the collector; the library is opened by the first scan."""
+    """Create the collector; the first scan opens the library."""
     return BoundedCollector(IntelCollector(settings.sys_root, settings.proc_root), settings.scan_limit_s)
 
 
@@ -97,7 +98,7 @@ class IntelCollector:
         return GpuScan(self.name, tuple(entry.identity for entry in self._entries), readings, generation=1)
 
     def close(self) -> None:
-        """Do nothing: Level Zero has no call that lets go of a GPU before the process ends."""
+        """Do nothing: Level Zero has no call that releases a GPU before the process ends."""
 
     def _open(self) -> LevelZero:
         if not has_render_node(self._sys_root, _PCI_VENDOR):
@@ -136,7 +137,7 @@ class IntelCollector:
 
 
 def groups_to_read(engines: Sequence[EngineGroup], tiles: int) -> tuple[tuple[EngineGroup, ...], ...]:
-    """Return the groups of each tile, or of the whole GPU; () where what computes on a tile would be left out."""
+    """Return the groups of each tile, or of the full GPU; () where computing engines of a tile would be left out."""
     by_tile = [tuple(group for group in engines if group.tile == tile) for tile in range(tiles)]
     if all(map(_computes, by_tile)):
         return tuple(by_tile)
@@ -149,7 +150,7 @@ def _computes(groups: Sequence[EngineGroup]) -> bool:
 
 
 def _readable(library: LevelZero, group: EngineGroup) -> bool:
-    """Return whether to read a group: all that computes, and of the others those that can be read at the start."""
+    """Return whether to read a group: computing ones always, others if they can be read at the start."""
     try:
         library.active(group)
     except FieldError:
@@ -169,7 +170,7 @@ def _read(library: LevelZero, entry: _IntelEntry, capable: dict[int, bool]) -> G
         util_pct=util,
         mem_used_b=used,
         mem_total_b=total,
-        power_mw=round(watts * 1000) if watts else None,  # one that stands still is no reading of 0 W
+        power_mw=round(watts * 1000) if watts else None,  # a counter that does not move is no reading of 0 W
         energy_mj=energy[0] // 1000 if energy is not None else None,
         pids=using(library.processes(entry.device), all_seen=capable[SYS_PTRACE]),
         reason=reason,
@@ -177,7 +178,7 @@ def _read(library: LevelZero, entry: _IntelEntry, capable: dict[int, bool]) -> G
 
 
 def _utilization(library: LevelZero, entry: _IntelEntry) -> tuple[float | None, UnknownReason]:
-    """Return the mean over tiles since the last reading, and why there is none."""
+    """Return the mean over tiles since the last reading, or why there is none."""
     first = not all(meter.rate.started for tile in entry.tiles for meter in tile)
     try:
         shares = [_share(library, tile) for tile in entry.tiles]
@@ -199,9 +200,9 @@ def _share(library: LevelZero, tile: Sequence[_Meter]) -> float | None:
 
 
 def busiest(rates: Sequence[tuple[int, float | None]]) -> float | None:
-    """Return the largest share of time of the groups (kind, share); None where one is not known.
+    """Return the largest share of time of the groups (kind, share); None if one is unknown.
 
-    A share above 1 does not take the others away; where all that compute are above, the largest is returned as it is.
+    A share above 1 is skipped; if those of all computing groups are above 1, the largest is returned unchanged.
     """
     known = [(kind, share) for kind, share in rates if share is not None]
     if len(known) < len(rates) or not any(kind in _COMPUTES for kind, _ in known):
@@ -213,7 +214,7 @@ def busiest(rates: Sequence[tuple[int, float | None]]) -> float | None:
 
 
 def _mem_used_b(library: LevelZero, device: ZeDevice, *, trusted: bool) -> int | None:
-    """Return memory in use of all modules; the kernel says 0 to a process without CAP_PERFMON: absent."""
+    """Return memory in use of all modules; None for the kernel's 0 to a process without CAP_PERFMON."""
     found = [library.memory_b(module) for module in device.memories]
     known = [state[0] for state in found if state is not None]
     used = sum(known)
@@ -221,9 +222,9 @@ def _mem_used_b(library: LevelZero, device: ZeDevice, *, trusted: bool) -> int |
 
 
 def using(processes: Sequence[Process] | None, *, all_seen: bool) -> frozenset[int] | None:
-    """Return the processes that used an engine; None where there may be one that the agent cannot see.
+    """Return the processes that used an engine; None if there may be one that the agent cannot see.
 
-    A process that opened the GPU without using it is none: with Level Zero every program opens all GPUs that it may.
+    A process that only opened the GPU does not count: with Level Zero every program opens all GPUs that it may.
     """
     if processes is None:
         return None

@@ -1,7 +1,7 @@
 """NVML: identities, the driver's own duty samples, memory, power, energy, compute processes, Xid errors.
 
-Each field fails alone and is then None. A lost GPU fails alone. A missing or reset driver fails the whole scan, and the
-next scan opens the library again.
+A field that fails is None and does not affect others, and neither does a lost GPU. With a missing or reset driver the
+scan fails, and the next scan opens the library again.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ from gpuwaste.ledger.gpu_sample import UnknownReason
 
 KIND: Final = "gpu"
 _VALUE_FIELDS: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")  # by nvmlValueType_t
-_AHEAD_US: Final = 1_000_000  # a sample of the driver that is later than this has no time
+_AHEAD_US: Final = 1_000_000  # a driver's sample further in the future is ignored
 _MAX_EVENTS: Final = 1000  # read in one scan at most
 
 
 def create(settings: CollectorSettings) -> "NvmlCollector":
-    """Make the collector; the library is opened by the first scan."""
+    """Create the collector; the first scan opens the library."""
     return NvmlCollector(settings.clock, settings.mig_minors)
 
 
@@ -60,14 +60,14 @@ class NvmlCollector:
         self._steps = StepDetector()
 
     def scan(self) -> GpuScan:
-        """Read every GPU once. Raises CollectorError("driver") where there is no driver, or no longer."""
+        """Read every GPU once. Raises CollectorError("driver") where there is no driver."""
         try:
             if not self._is_open:
                 self._open()
             elif layout(self._devices) != self._layout:
                 self._list()
             if self._steps.stepped(self._clock.utc_us(), self._clock.mono_us()):
-                self._seen_us.clear()  # the driver counts from now on by the new time
+                self._seen_us.clear()  # the driver uses the new time from now on
             readings = {device.identity.uuid: self._read(device) for device in self._devices}
             self._read_events()
             if readings and all(reading.reason is UnknownReason.DRIVER for reading in readings.values()):
@@ -98,7 +98,7 @@ class NvmlCollector:
         self._list()
 
     def _list(self) -> None:
-        """Take stock of the GPUs; of a new one, duty samples from before this moment belong to nobody."""
+        """List the GPUs; for a new one, duty samples before this moment are ignored."""
         self._drop()
         self._devices = list_devices(self._mig_minors, self._known)
         self._layout = layout(self._devices)
@@ -134,12 +134,12 @@ class NvmlCollector:
                     )
 
     def _read_events(self) -> None:
-        """Take the Xid errors that wait, without waiting for any."""
+        """Read the queued Xid errors without waiting."""
         for _ in range(_MAX_EVENTS if self._events is not None else 0):
             try:
                 event = call(pynvml.nvmlEventSetWait_v2, self._events, 0)
                 uuid = optional(pynvml.nvmlDeviceGetUUID, event.device)
-            except FieldError:  # the timeout: nothing waits
+            except FieldError:  # the timeout: no event is queued
                 return
             except GpuLostError:
                 continue
@@ -179,7 +179,7 @@ class NvmlCollector:
     def _utilization(
         self, device: NvmlDevice, gpm: dict[int, float]
     ) -> tuple[tuple[tuple[int, float], ...], float | None, UnknownReason]:
-        """Return the driver's samples, their mean and why there is none; the momentary use where no sample can be."""
+        """Return the driver's samples, and their mean or why there is none; without samples the current use."""
         if device.mig:
             percent = busy_pct(gpm) if device.gi is not None else None
             return (), percent, UnknownReason.NONE if percent is not None else UnknownReason.MIG
@@ -195,7 +195,7 @@ class NvmlCollector:
             return duty, None, error.reason
 
     def _duty(self, device: NvmlDevice) -> tuple[tuple[int, float], ...]:
-        """Return what the driver sampled since the last call, oldest first."""
+        """Return the driver's samples since the last call, oldest first."""
         uuid, now_us = device.identity.uuid, self._clock.utc_us()
         seen_us = self._seen_us.get(uuid, now_us)
         self._seen_us[uuid] = seen_us
@@ -211,7 +211,7 @@ class NvmlCollector:
 
 
 def _memory(handle: Any) -> tuple[int | None, int | None]:
-    """Return bytes used and bytes in all; version 2 leaves out what the driver reserves."""
+    """Return used and total bytes; version 2 excludes the driver's reserved memory."""
     info = optional(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
     if info is None:
         info = optional(pynvml.nvmlDeviceGetMemoryInfo, handle)
@@ -219,7 +219,7 @@ def _memory(handle: Any) -> tuple[int | None, int | None]:
 
 
 def _pids(handle: Any) -> frozenset[int] | None:
-    """Return the compute processes, those of MPS clients included."""
+    """Return the compute processes, including those of MPS clients."""
     processes = optional(pynvml.nvmlDeviceGetComputeRunningProcesses_v3, handle)
     if processes is None:
         return None

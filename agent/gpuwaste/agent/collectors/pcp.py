@@ -1,7 +1,7 @@
-"""PCP: pmdanvidia's values through pmproxy's REST interface, for GPUs of which NVML gives no utilization.
+"""PCP: pmdanvidia's values through pmproxy's REST interface, for GPUs without utilization in NVML.
 
 PCP's `nvidia.gpuactive` is the driver's utilization at one instant; PCP reports no compute processes of a GPU and no
-minors, so its readings carry none.
+minors, so its readings have none.
 """
 
 import json
@@ -16,7 +16,7 @@ from gpuwaste.agent.readings import GpuIdentity, GpuReading, GpuScan
 from gpuwaste.ledger.gpu_sample import UnknownReason
 
 KIND: Final = "gpu"
-# Metric of PCP -> what it is here. Units as pmdanvidia declares them: percent, bytes, milliwatts, millijoules.
+# Metric of PCP -> its name here. Units as pmdanvidia declares them: percent, bytes, milliwatts, millijoules.
 _METRICS: Final = {
     "nvidia.carduuid": "uuid",
     "nvidia.cardname": "name",
@@ -31,17 +31,17 @@ _PATH: Final = "/pmapi/fetch?names=" + ",".join(_METRICS)
 
 
 def create(settings: CollectorSettings) -> "PcpCollector":
-    """Make the collector; nothing is asked before the first scan. Raises ConfigError for a URL that is none."""
+    """Create the collector without any request yet. Raises ConfigError for an invalid URL."""
     return PcpCollector(settings.pcp_url)
 
 
 class PcpCollector:
-    """Reads every GPU that pmdanvidia knows, by one request."""
+    """Reads every GPU of pmdanvidia with one request."""
 
     name = "pcp"
 
     def __init__(self, url: str, answer_s: float = ANSWER_S) -> None:
-        """`answer_s` bounds the whole answer, in seconds."""
+        """`answer_s` limits the time for the full answer, in seconds."""
         self._url = url.rstrip("/")
         hints = (": is pmproxy running?", ": is pmdanvidia installed?", ": is this pmproxy?")
         self._page = ExporterReader("PCP", self._url, _PATH, hints, answer_s)
@@ -56,11 +56,11 @@ class PcpCollector:
         )
 
     def close(self) -> None:
-        """Do nothing: no connection outlasts a scan."""
+        """Do nothing: each scan closes its connection."""
 
 
 def parse_fetch(body: bytes, where: str) -> dict[int, dict[str, Any]]:
-    """Return fields by card index from an answer of /pmapi/fetch. Raises CollectorError where it is none."""
+    """Return fields by card index from an answer of /pmapi/fetch. Raises CollectorError for any other answer."""
     try:
         values = json.loads(body)["values"]
         cards: dict[int, dict[str, Any]] = {}
@@ -103,7 +103,7 @@ def _reading(card: Mapping[str, Any]) -> GpuReading:
 
 
 def _whole(card: Mapping[str, Any], key: str) -> int | None:
-    """Return a counter or gauge; None for PCP's error codes (negative) and for what is no number."""
+    """Return a counter or gauge; None for PCP's error codes (negative) and values that are not numbers."""
     value = card.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         return None

@@ -1,8 +1,8 @@
 """RAPL: the energy counters of a node's CPU packages, from the kernel's powercap tree. AMD CPUs have the same files.
 
 A package's counter (`intel-rapl:N/energy_uj`, microjoules) covers cores, caches and memory controllers, not DRAM. It
-begins again at 0 after `max_energy_range_uj`. The kernel lets only root read it (CVE-2020-8694) unless a site gives it
-to the agent's group (docs/how-to/energy.md).
+wraps to 0 after `max_energy_range_uj`. Only root may read it (CVE-2020-8694) unless a site gives it to the agent's
+group (docs/how-to/energy.md).
 """
 
 import os
@@ -28,19 +28,19 @@ _MAX_CPUS_B: Final = 4096
 _MAX_ENTRIES: Final = 4096
 _MAX_DOMAINS: Final = 256
 _MAX_CPUS: Final = 65_536
-_MAX_W: Final = 1000.0  # of one package: twice what the largest may draw
-_MOVES_S: Final = 0.5  # the CPU counts every millisecond, and one that has power draws some
+_MAX_W: Final = 1000.0  # of one package: twice the power of the largest one
+_MOVES_S: Final = 0.5  # the CPU counts every millisecond, and always draws some power
 _UJ: Final = 1e6
 _WHAT_TO_DO: Final = "let the agent's group read it (docs/how-to/energy.md)"
 
 
 def create(settings: CollectorSettings) -> "RaplCollector":
-    """Make the collector; nothing is read before the first reading."""
+    """Create the collector; it reads nothing before the first reading."""
     return RaplCollector(settings.sys_root, settings.clock)
 
 
 class RaplCollector:
-    """Adds up the counters of all packages; a wrap-around is bridged, what could hide two of them is not."""
+    """Adds up the counters of all packages; a single wrap-around is handled, a wait that may hide two is not."""
 
     name = "rapl"
 
@@ -54,12 +54,12 @@ class RaplCollector:
         self._generation = 0
 
     def read(self) -> PackageReading:
-        """Return the energy of all packages since the generation began. Raises CollectorError where one is not read.
+        """Return the energy of all packages since the generation began. Raises CollectorError where one cannot be read.
 
-        A counter that does not count is not read: what its package drew is unknown, not 0.
+        A counter that does not count is an error: the energy of its package is unknown, not 0.
 
-        Another set of packages, a counter that leaps beyond any CPU, or a wait in which one may have wrapped twice
-        begins a new generation: what was drawn since the reading before is not known then.
+        Another set of packages, a counter that grows faster than any CPU can draw, or a wait in which one may have
+        wrapped twice begins a new generation: the energy since the reading before is then unknown.
         """
         now_us = self._clock.mono_us()
         limits_uj = {domain: range_uj(self._root / domain) for domain in packages(self._root)}
@@ -112,12 +112,12 @@ def packages(root: Path) -> dict[str, str]:
 
 
 def range_uj(folder: Path) -> int:
-    """Return the value after which a package's counter begins again at 0. Raises CollectorError."""
+    """Return the value after which a package's counter wraps to 0. Raises CollectorError."""
     return _count(folder / "max_energy_range_uj")
 
 
 def longest_s(limit_uj: int) -> float:
-    """Return the time between two readings in which a counter of this range cannot begin again twice."""
+    """Return the time between two readings in which a counter of this range cannot wrap twice."""
     return limit_uj / _UJ / _MAX_W
 
 
@@ -129,7 +129,7 @@ def _count(path: Path) -> int:
 
 
 def _text(path: Path, most_b: int) -> str:
-    """Return a short file's text. Raises CollectorError; never waits, whatever the path is."""
+    """Return a short file's text. Raises CollectorError; never blocks, whatever the path is."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

@@ -1,1 +1,1 @@
-"""How the device map learns which GPUs a job holds: one source per file. Imports core, slurm, the agent's model."""
+"""The device map's sources for which GPUs a job holds, one per file. Imports core, slurm, the agent's model."""

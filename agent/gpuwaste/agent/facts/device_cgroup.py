@@ -1,7 +1,7 @@
 """The devices that a job's cgroup allows: cgroup v1, `devices.list` of slurm_NODE/uid_U/job_J.
 
-cgroup v2 keeps its rules in a BPF program that cannot be read without more rights, and a v1 list that still says
-"a *:*" denies only what it does not name: in both cases this source is silent.
+cgroup v2 keeps its rules in a BPF program that cannot be read without more privileges, and a v1 list that still has
+"a *:*" denies only devices that it does not name: in both cases this source has no data.
 """
 
 import re
@@ -15,7 +15,7 @@ from gpuwaste.slurm.formats.gpu_positions import DRM_MAJOR, NVIDIA_MAJOR, Device
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")  # where systemd and slurmd mount it
 _CONTROL: Final = 254  # nvidia-modeset; 255 is nvidiactl
 _LINE = re.compile(r"([abc]) (\d{1,9}|\*):(\d{1,9}|\*) [rwm]+")
-_TRIES: Final = 6  # ticks in which a run's cgroup may turn up
+_TRIES: Final = 6  # ticks within which a run's cgroup may appear
 
 
 class CgroupSource:
@@ -67,7 +67,7 @@ class CgroupSource:
 
 
 def parse_devices(text: str, caps_major: int | None) -> MinorFacts | None:
-    """Read a v1 devices.list; None where it does not tell one GPU from another."""
+    """Parse a v1 devices.list; None where it does not distinguish GPUs."""
     minors: set[int] = set()
     caps: set[int] = set()
     others: set[DeviceNode] = set()
@@ -82,5 +82,5 @@ def parse_devices(text: str, caps_major: int | None) -> MinorFacts | None:
         elif caps_major is not None and major == str(caps_major):
             caps.add(int(minor))
     if any(match[2] == str(DRM_MAJOR) and match[3] == "*" for match in rules):
-        others.clear()  # every render node is allowed: nothing is said about them
+        others.clear()  # every render node is allowed: no information about them
     return MinorFacts(frozenset(minors), frozenset(caps), frozenset(others)) if minors or others else None

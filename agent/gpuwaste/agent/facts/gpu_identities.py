@@ -1,7 +1,7 @@
 """Which GPU, by UUID, is behind a device file, and which device is behind a position of `slurmd -G`.
 
-`slurmd -G` reads the configuration as it lies on disk, which the running slurmd may not have taken up yet. So where a
-new reading differs, its positions are doubtful until slurmd has been started again: they resolve to no device.
+`slurmd -G` reads the configuration on disk, which the running slurmd may not have loaded yet. So where a new reading
+differs, its positions are doubtful until slurmd is restarted: they resolve to no device.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ class Identities:
         self.version = 0
 
     def update(self, gpus: Sequence[GpuIdentity]) -> None:
-        """Take the present list; a device that it lacks keeps its GPU until another GPU has it."""
+        """Use the current list; a device that is not in it keeps its GPU until another GPU has it."""
         gpus = tuple(gpus)
         if gpus == self._gpus:
             return
@@ -46,7 +46,7 @@ class Identities:
         return bool(self._whole or self._instances)
 
     def has_instances(self, uuid: str) -> bool:
-        """Tell whether a GPU is cut into instances, so that its processes are theirs."""
+        """Return whether a GPU is partitioned into instances, so that its processes belong to these."""
         return uuid in self._parents.values()
 
     def of_device(self, device: DevicePosition) -> str | None:
@@ -57,7 +57,7 @@ class Identities:
         return None if device.cap_minors or device.node is None else self._whole.get(device.node)
 
     def of_minors(self, facts: MinorFacts) -> frozenset[str]:
-        """Return the UUIDs behind device numbers; a GPU is left out where one of its instances is meant."""
+        """Return the UUIDs behind device numbers; a GPU is left out where one of its instances is listed."""
         instances = {self._instances[cap] for cap in facts.cap_minors if cap in self._instances}
         nodes = {DeviceNode(NVIDIA_MAJOR, minor) for minor in facts.minors} | facts.others
         whole = {self._whole[node] for node in nodes if node in self._whole}
@@ -66,14 +66,14 @@ class Identities:
 
 
 def _renew(table: dict[_K, str], here: set[str], found: Iterable[tuple[_K, str]]) -> None:
-    """Replace what the table has of the GPUs that are here; what is gone stays until its key is taken."""
+    """Replace the entries of the listed GPUs; an entry of another GPU stays until its key is reused."""
     for key in [key for key, uuid in table.items() if uuid in here]:
         del table[key]
     table.update(found)
 
 
 class PositionTable:
-    """The node's device list. `check` may block and is called from one background thread; all else is for any."""
+    """The node's device list. `check` may block and is for one background thread; the rest is thread-safe."""
 
     def __init__(
         self, read: Callable[[], list[DevicePosition]], watched: Sequence[Path] = (), slurmd_pid: Path | None = None
@@ -104,11 +104,11 @@ class PositionTable:
         return devices[position] if 0 <= position < len(devices) else None
 
     def is_doubtful(self, position: int) -> bool:
-        """Tell whether the configuration changed under the running slurmd, so that the position may mean another."""
+        """Return whether the configuration changed under the running slurmd: the position may mean another device."""
         return position in self._doubtful
 
     def check(self) -> None:
-        """Read the list if it may have changed. A failure leaves the list as it was, and `health` says why."""
+        """Read the list if it may have changed. A failure leaves the list unchanged, with the reason in `health`."""
         signature, started = _signature(self._watched), _signature(self._slurmd)
         if self.loaded and (signature, started) == (self._signature, self._started):
             return

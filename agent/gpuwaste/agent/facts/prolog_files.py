@@ -1,7 +1,7 @@
-"""The files that prolog and epilog leave: JOBS_DIR/JOBID.start and JOBID.end, key=value lines.
+"""The files written by prolog and epilog: JOBS_DIR/JOBID.start and JOBID.end, key=value lines.
 
-A file's own time (mtime) is the event's time. A file that is a symbolic link, too big, or of a job id that is no number
-is not read. The directory belongs to root: the epilog removes what is old.
+A file's own time (mtime) is the event's time. A file that is a symbolic link, too big, or whose job id is not a number
+is not read. The directory belongs to root: the epilog removes old files.
 """
 
 import os
@@ -22,7 +22,7 @@ _MAX_ID: Final = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """One file: when it was written, and what it says."""
+    """One file: when it was written, and its fields."""
 
     time_us: int
     fields: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class PrologSource:
         self._seen: dict[str, tuple[int, int]] = {}  # file name -> (inode, mtime)
 
     def scan(self) -> None:
-        """Take in new files, and forget those that are gone."""
+        """Read new files, and forget those that are gone."""
         names = set[str]()
         self.health = ""
         try:
@@ -58,7 +58,7 @@ class PrologSource:
             self._forget(name)
 
     def facts(self, run: LocalRun) -> PositionFacts | None:
-        """Return the positions that the run's prolog was told. None does not mean "no GPU": Slurm may not say."""
+        """Return the positions that the run's prolog received. None does not mean "no GPU": Slurm may not pass any."""
         file = self.starts.get(run.job_id)
         if file is None or run.prolog_us != file.time_us:
             return None
@@ -70,7 +70,7 @@ class PrologSource:
         return None
 
     def _take(self, entry: os.DirEntry[str]) -> bool:
-        """Read an entry if it is new; tell whether it is a file of a job."""
+        """Read an entry if it is new; return whether it is a file of a job."""
         job, _, kind = entry.name.partition(".")
         if kind not in {"start", "end"} or not (job.isascii() and job.isdigit() and 0 < int(job) <= _MAX_ID):
             return False

@@ -1,4 +1,4 @@
-"""What the hub and slurmctld answered about a run: start, state, positions on this node."""
+"""The answers of the hub and slurmctld about a run: start, state, positions on this node."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from gpuwaste.core.job_states import HOLDING
 from gpuwaste.ledger.gpu_sample import MapSource
 
 RUNNING: Final = HOLDING - {"COMPLETING"}
-GONE: Final = "GONE"  # the one who was asked does not know the job (any more)
+GONE: Final = "GONE"  # the hub or slurmctld does not know the job (any more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,19 @@ class RunAnswer:
     start: int | None = None
     end: int | None = None
     restarts: int | None = None
-    positions: frozenset[int] | None = None  # None where they are not told (Slurm leaves them out of a suspended job)
+    positions: frozenset[int] | None = None  # None where unknown (Slurm omits them for a suspended job)
     shards: int = 0
-    gpus: int | None = None  # how many whole GPUs here, also where no positions are told
+    gpus: int | None = None  # how many full GPUs here, also where positions are unknown
     suspended: bool = False
 
     @property
     def running(self) -> bool:
-        """Whether the job held its GPUs when this was asked."""
+        """Whether the job held its GPUs at the time of this answer."""
         return self.state in RUNNING
 
 
 class RemoteSource:
-    """The answers of one of the two: the hub, or slurmctld."""
+    """The answers of either the hub or slurmctld."""
 
     def __init__(self, name: MapSource) -> None:
         self.name = name
@@ -45,18 +45,18 @@ class RemoteSource:
         self._answers: dict[tuple[int, int], RunAnswer] = {}
 
     def put(self, answer: RunAnswer) -> None:
-        """Keep an answer, the positions of an earlier one where this one has none (a job that is ending)."""
+        """Store an answer, with the positions of an earlier one if it has none (a job that is ending)."""
         ident = (answer.job_id, answer.since_us)
         known = self._answers.get(ident)
         if known is None or (answer.running and (answer.positions is not None or known.positions is None)):
             self._answers[ident] = answer
 
     def forget(self, run: LocalRun) -> None:
-        """Drop what is known of a run that ended."""
+        """Drop the answers about a run that ended."""
         self._answers.pop(run.ident, None)
 
     def answer(self, run: LocalRun) -> RunAnswer | None:
-        """Return the whole answer."""
+        """Return the full answer."""
         return self._answers.get(run.ident)
 
     def facts(self, run: LocalRun) -> PositionFacts | None:

@@ -1,1 +1,1 @@
-"""Evaluation that cannot flatter itself: our model and plain methods on the last part of a log, with intervals."""
+"""Evaluation on unseen data: our model and simple methods on the last part of a log, with intervals."""

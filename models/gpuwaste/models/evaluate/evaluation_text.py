@@ -1,4 +1,4 @@
-"""An evaluation as tables for people, and as the one JSON object {target: {method: {metric: value}}}."""
+"""An evaluation as tables, and as one JSON object {target: {method: {metric: value}}}."""
 
 import math
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _RULES: Final = {
 
 
 def evaluation_text(evaluation: Evaluation, form: str = "simple") -> str:
-    """Return facts, a table for each target and what was left out; `form` is one of tabulate's, "pipe" for Markdown."""
+    """Return facts, a table for each target and what was left out; `form` is tabulate's, "pipe" for Markdown."""
     parts = [facts(evaluation.log, evaluation.seed)]
     for name, results in evaluation.results.items():
         if name in evaluation.same_as:
@@ -51,12 +51,12 @@ def evaluation_text(evaluation: Evaluation, form: str = "simple") -> str:
 
 
 def notes(evaluation: Evaluation) -> str:
-    """Return what the JSON object has no place for: the facts, and what was left out with its reason."""
+    """Return what the JSON object lacks: the facts, and what was left out, with its reason."""
     return facts(evaluation.log, evaluation.seed) + left_out(evaluation)
 
 
 def left_out(evaluation: Evaluation) -> str:
-    """Return a line for each target that has no table of its own."""
+    """Return a line for each target without its own table."""
     same = [f"{name}: every label is that of {other}: see there\n" for name, other in evaluation.same_as.items()]
     return "".join(same + [f"{name}: n/a: {reason}\n" for name, reason in evaluation.left_out.items()])
 
@@ -73,7 +73,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, dict[str, dict[str, flo
 
 
 def facts(log: EvaluatedLog, seed: int) -> str:
-    """Return what the figures stand on, in lines."""
+    """Return the basis of the figures, as lines."""
     outcomes = ", ".join(f"{count} {name.lower().replace('_', ' ')}" for name, count in log.outcomes.items())
     status = "" if log.has_status else "; no status: walltime only"
     return (
@@ -86,7 +86,7 @@ def facts(log: EvaluatedLog, seed: int) -> str:
 
 
 def heading(log: EvaluatedLog, target: Target, results: Mapping[str, Result]) -> str:
-    """Return a table's first line: the target, its rows, its rule of ends."""
+    """Return a table's heading: the target, its rows, its rule of ends."""
     found = next((r.figures for r in results.values() if r.figures), None)
     size = f"{found['jobs'].value:.0f} jobs of {found['users'].value:.0f} users" if found else "no figures"
     rate = f", {100 * found['base_rate'].value:.1f} % yes" if found and "base_rate" in found else ""
@@ -94,7 +94,7 @@ def heading(log: EvaluatedLog, target: Target, results: Mapping[str, Result]) ->
 
 
 def _beside(ours: Result, late: Result, form: str) -> str:
-    """Return our figures and those that facts of after the run would give, in two columns with what they are."""
+    """Return our figures and those with facts known only after the run, in two titled columns."""
     rows = [[title, cell(ours, name), cell(late, name)] for name, title in PROBABILITY.items()]
     return f"{JFP}\n\n{_tabulated(rows, ['', 'at submission: model', late.title], form)}\n"
 
@@ -115,17 +115,17 @@ def _table(target: Target, results: Mapping[str, Result]) -> tuple[list[list[str
 
 
 def levels_of(result: Result) -> list[str]:
-    """Return the suffixes of a result's levels, "" for a method that aims at none."""
+    """Return the suffixes of a result's levels, "" for a method without a target level."""
     return [name.removeprefix("coverage") for name in result.figures if name.startswith("coverage")] or [""]
 
 
 def aim(level: str) -> str:
-    """Return the share of under-estimates that a level aims at, as a percentage; - where none is aimed at."""
+    """Return the share of under-estimates that a level aims at, as a percentage; - without a level."""
     return f"{100 * (1 - float(level.removeprefix('_'))):.3g}" if level else "-"
 
 
 def cell(result: Result, name: str) -> str:
-    """Return a figure with its interval, n/a where there is none."""
+    """Return a figure with its interval, n/a if there is none."""
     figure = result.figures.get(name)
     if figure is None or not math.isfinite(figure.value):
         return "n/a"

@@ -1,4 +1,4 @@
-"""The figures of one answer: values with intervals by user, the mean over users beside the tenth that fares worst."""
+"""The figures of one answer: values with intervals by user, the mean over users and over the worst tenth of them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,7 +14,7 @@ from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.prediction_metrics import MetricInterval, bootstrap_by_user, worst_decile
 
 PRECISION: Final = 0.95
-MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
+MIN_TEST: Final = 20  # with fewer labelled test rows figures are meaningless
 _NAN: Final = float("nan")
 
 
@@ -55,10 +55,10 @@ def of_probability(y: Floats, answer: MethodAnswer, users: NDArray[np.int32], *,
 def of_quantiles(
     y: Floats, answer: MethodAnswer, weight: Floats, users: NDArray[np.int32], *, intervals: bool = True
 ) -> Figures:
-    """Return the figures of limits, by level; `weight` (processors) is what reserved over used is weighted with.
+    """Return the figures of limits, by level; `weight` (processors) weights reserved over used.
 
-    Rows without a limit (inf) are never under-estimated, and reserve nothing that could be counted: reserved over used
-    is over the others, whose share is `limited`.
+    Rows without a limit (inf) are never under-estimated, and their reservation cannot be counted: reserved over used is
+    over the others, whose share is `limited`.
     """
     figures: Figures = {}
     ones = np.ones(len(y))
@@ -82,7 +82,7 @@ def of_quantiles(
 
 
 def _level(quantile: float) -> str:
-    """Return what follows a metric's name for a level."""
+    """Return the suffix of a metric's name for a level."""
     return f"_{quantile:g}"
 
 

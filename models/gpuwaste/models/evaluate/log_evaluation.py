@@ -1,9 +1,9 @@
-"""One log, cut by time, each of its targets asked of every method: the test part judged once, or week by week.
+"""One log, cut by time, with every method evaluated on each target: the test part judged once, or week by week.
 
-The second is prequential: the model as a site has it that trains every week, over the last 30 % of a log, compared with
-the frozen one. At the first submission of each week the trees are fitted again on all jobs that had ended by then, with
-the same recipe; nothing is chosen again: thresholds and the start of the rolling correction are those of the frozen
-model, and the correction goes on through the weeks. Every new model is taken, whether it is better or not.
+The second is prequential: the model of a site that trains every week, over the last 30 % of a log, compared with the
+frozen one. At the first submission of each week the trees are fitted again on all jobs that had ended by then, with the
+same recipe; nothing else is chosen again: thresholds and the start of the rolling correction are those of the frozen
+model, and the correction continues through the weeks. Every new model is used, whether it is better or not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedLog:
-    """What the figures stand on; the parts are rows of the log by their order of submission."""
+    """The basis of the figures; the parts are rows of the log in the order of submission."""
 
     name: str
     jobs: int
@@ -53,7 +53,7 @@ class EvaluatedLog:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one method: its figures, or why there are none."""
+    """The result of one method: its figures, or why there are none."""
 
     title: str
     figures: Figures
@@ -63,9 +63,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """`results` is {target: {method: result}}; `left_out` says why a target is not there.
+    """`results` is {target: {method: result}}; `left_out` has the reason why a target is missing.
 
-    `same_as` names for a target the earlier one whose labels are the same in every row: its results stand for both.
+    `same_as` maps a target to an earlier one whose labels are the same in every row: its results hold for both.
     """
 
     log: EvaluatedLog
@@ -89,9 +89,9 @@ def evaluate(
     intervals: bool = True,
     progress: Progress = lambda _: None,
 ) -> Evaluation:
-    """Judge the methods (default: all; with `jfp` also those that use facts of after the run) on each target.
+    """Judge the methods (default: all; with `jfp` also those that use facts known after the run) on each target.
 
-    `trials` > 0: of a search for the trees' parameters, on folds of the first part alone.
+    `trials` > 0: number of trials of a search for the trees' parameters, only on folds of the first part.
 
     Raises NoDataError for a log that is too short to be cut.
     """
@@ -144,7 +144,7 @@ def _result(method: Method, question: EvaluationTask, intervals: bool) -> Result
 
 
 def _unanswerable(question: EvaluationTask) -> str:
-    """Return why a target cannot be asked here, "" where it can."""
+    """Return why a target cannot be evaluated here, "" where it can."""
     if not np.isfinite(question.y).any():
         return reason_of(question.target, question.table) or NO_STATUS
     try:
@@ -174,9 +174,9 @@ def _log(name: str, table: JobTable, split: HistorySplit) -> EvaluatedLog:
 
 @dataclass(frozen=True, slots=True)
 class Prequential:
-    """The figures of both on the same jobs, the frozen compared with the weekly in pairs, and the number of fits.
+    """The figures of both models on the same jobs, their comparison in pairs, and the number of fits.
 
-    The fit at the beginning of the test part is the frozen model's own and is not counted.
+    The fit at the beginning of the test part is the frozen model's and is not counted.
     """
 
     frozen: Figures
@@ -187,7 +187,7 @@ class Prequential:
 
 
 def prequential(question: EvaluationTask, every_s: int = WEEK_S) -> Prequential:
-    """Judge a probability frozen and retrained. Raises NoDataError where it cannot be learnt."""
+    """Judge a probability with the frozen and the retrained model. Raises NoDataError where it cannot be learnt."""
     weekly, fits = retrained(question, every_s)
     answers = [said(learnt, question) for learnt in (question.learnt, weekly)]
     figures = [judge(question, answer) for answer in answers]
@@ -199,7 +199,7 @@ def prequential(question: EvaluationTask, every_s: int = WEEK_S) -> Prequential:
 
 
 def retrained(question: EvaluationTask, every_s: int = WEEK_S) -> tuple[FittedModel, int]:
-    """Return the frozen model with other trees from each later week on, and how often trees were fitted for that."""
+    """Return the frozen model with new trees from each later week on, and the number of fits for that."""
     table, test = question.table, question.split.test
     raw, nothing = question.learnt.raw.copy(), np.empty(0, dtype=np.intp)
     begins = _begins(table.submit[test], every_s)
@@ -213,6 +213,6 @@ def retrained(question: EvaluationTask, every_s: int = WEEK_S) -> tuple[FittedMo
 
 
 def _begins(submitted: Rows, every_s: int) -> list[int]:
-    """Return the first row of each period after the first one; periods without a submission have none."""
+    """Return the first row of each period after the first one; periods without submissions have none."""
     number = (submitted - submitted[0]) // every_s
     return (np.flatnonzero(np.diff(number)) + 1).tolist()

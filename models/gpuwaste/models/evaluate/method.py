@@ -1,12 +1,12 @@
-"""A method: one file of `methods`, found by being there, and the question that it answers: one target, on one log.
+"""A method: one file in the folder `methods`, and the task that it answers: one target, on one log.
 
-The file has TITLE (how tables name it), ORDER (its place in them), `supports(target)` and `answer(question)`. With
-AFTER_RUN = True it uses facts that are known only after the run, and is shown in a column of its own, only when asked.
+The file has TITLE (its name in tables), ORDER (its place in them), `supports(target)` and `answer(question)`. With
+AFTER_RUN = True it uses facts that are known only after the run, and is shown in a separate column, only on request.
 
-Our model is as a site would have it on the day that the test part begins. Trees are fitted twice: on the first part,
-whose validation rows give calibration, thresholds and the first shifts, and then on both parts with nothing else
-chosen, because the newest jobs teach most. The rolling correction starts with the first fit's errors on the validation
-rows, which it had not seen, and goes on with the second through the test part.
+Our model is the one that a site would have on the day that the test part begins. Trees are fitted twice: on the first
+part, whose validation rows give calibration, thresholds and the first shifts, and then on both parts without choosing
+anything else, because the newest jobs are most informative. The rolling correction starts with the first fit's errors
+on the validation rows, which it had not seen, and continues with the second fit through the test part.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class FittedModel:
     def values(self, table: JobTable, busy: NDArray[np.bool_]) -> Floats:
         """Return probabilities [n], or quantiles [n, q] in the target's unit, under the rolling correction.
 
-        `busy` [n] is what rolling.busy_users says of the vectors.
+        `busy` [n] is the result of rolling.busy_users for the vectors.
         """
         scored = np.arange(len(table)) >= self.begin
         return roll(table, self.fitted.model, self.raw, scored=scored, busy=busy).values
@@ -52,10 +52,10 @@ class FittedModel:
 
 @dataclass(eq=False)
 class EvaluationTask:
-    """One target of a log of n jobs; `vectors` is float32 [n, F], NaN for "not known".
+    """One target of a log of n jobs; `vectors` is float32 [n, F], NaN for unknown.
 
-    `y` is [n] labels in the target's unit, NaN where there is none. A method may use the label of a row only where
-    that row is in `learn` or `validate`, or had ended before the submission of the row that is judged.
+    `y` is [n] labels in the target's unit, NaN if missing. A method may use the label of a row only if that row is in
+    `learn` or `validate`, or had ended before the submission of the judged row.
     """
 
     target: Target
@@ -73,7 +73,7 @@ class EvaluationTask:
 
     @cached_property
     def busy(self) -> NDArray[np.bool_]:
-        """Whether each row's user had other jobs in the system: the correction has a window for these."""
+        """Whether each row's user had other jobs in the system: the correction has a separate window for these."""
         return busy_users(self.vectors, our_features().names)
 
     @cached_property
@@ -88,17 +88,17 @@ class EvaluationTask:
 
     @cached_property
     def test(self) -> Rows:
-        """Rows of the last part with a label: what every method is judged on."""
+        """Rows of the last part with a label: every method is judged on these."""
         return self._labelled(self.split.test)
 
     @cached_property
     def learnt(self) -> FittedModel:
-        """Our model, fitted once for all the methods that show it. Raises NoDataError."""
+        """Our model, fitted once for all methods that use it. Raises NoDataError."""
         return self.learn_on(self.vectors)
 
     @cached_property
     def recipe(self) -> Recipe:
-        """How trees are grown: the default, or what `trials` on folds of the first part found better."""
+        """How trees are grown: the default, or a better recipe found by `trials` on folds of the first part."""
         if not self.trials:
             return DEFAULTS[self.target.kind]
         from gpuwaste.models.parameter_search import search  # noqa: PLC0415 Optuna is slow to load
@@ -123,7 +123,7 @@ def truth(target: str, table: JobTable) -> Floats:
 
 
 def has_status(table: JobTable) -> bool:
-    """Tell whether the end of any job is known to be good or bad."""
+    """Return whether the end of any job is known to be good or bad."""
     return bool(np.isin(table.outcome, (Outcome.UNKNOWN, Outcome.NEVER_STARTED), invert=True).any())
 
 
@@ -137,7 +137,7 @@ def learn(
     seed: int = 1,
     threads: int = 2,
 ) -> FittedModel:
-    """Fit one target; raises NoDataError with the reason where it cannot be learnt."""
+    """Fit one target. Raises NoDataError with the reason where it cannot be learnt."""
     test = int(split.test[0])
     begin = int(split.validation[0]) if len(split.validation) else test
     first = fit(target, table, vectors, split.train, split.validation, recipe=recipe, seed=seed, threads=threads)
@@ -152,11 +152,11 @@ def learn(
 
 @dataclass(frozen=True, slots=True)
 class MethodAnswer:
-    """What a method says of each test row: [m] probabilities, or [m, k] limits in the target's unit, inf for none.
+    """A method's prediction for each test row: [m] probabilities, or [m, k] limits in the target's unit, inf for none.
 
-    `threshold` is the probability from which on it says yes, never chosen by test rows; `reject` likewise for the
-    narrow operating point, NaN where validation gave none. `levels` are the quantiles that the k limits stand for;
-    empty: there is one limit, and no level was aimed at.
+    From the probability `threshold` on it predicts yes, never chosen by test rows; `reject` is the same for the narrow
+    operating point, NaN where validation gave none. `levels` are the quantiles of the k limits; empty: there is one
+    limit, without a target level.
     """
 
     values: Floats
@@ -167,7 +167,7 @@ class MethodAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method as its file declares it; `name` is the file's."""
+    """A method as declared by its file; `name` is the file's."""
 
     name: str
     title: str
@@ -178,7 +178,7 @@ class Method:
 
 
 def all_methods(*, after_run: bool = False) -> list[Method]:
-    """Return the methods in the order of the tables; those that use facts known after the run only when asked."""
+    """Return the methods in the order of the tables; those that use facts known after the run only on request."""
     found = ModuleRegistry[Any](methods, "TITLE", "ORDER", "supports", "answer").ordered_by("ORDER")
     loaded = (
         Method(name, m.TITLE, m.ORDER, bool(getattr(m, "AFTER_RUN", False)), m.supports, m.answer)
@@ -188,7 +188,7 @@ def all_methods(*, after_run: bool = False) -> list[Method]:
 
 
 def by_user(table: JobTable, y: Floats, empty: State, after: Callable[[State, float], State]) -> NDArray[np.float64]:
-    """Return [n, len(empty)]: each row's user's state at its submission.
+    """Return [n, len(empty)]: the state of each row's user at its submission.
 
     A user starts with `empty`; `after(state, label)` is the state after the end of a job with that label.
     """

@@ -1,4 +1,4 @@
-"""The directory of a calibration: the plan, the scripts that measure it, the job, and the records that it leaves."""
+"""The directory of a calibration: the plan, the scripts that measure it, the job, and the records that it writes."""
 
 import json
 import re
@@ -26,7 +26,7 @@ PLAN: Final = "plan.jsonl"
 JOB: Final = "job.sh"
 SITE: Final = "gpuwaste.estimate.calibrate.site"
 _MAX_FACTS_B: Final = 1 << 16
-_GRACE_MINUTES: Final = 15  # of the job's limit beyond the budget: the program that is measured when it ends
+_GRACE_MINUTES: Final = 15  # of the job's limit beyond the budget: for the program measured when it ends
 _WARNED_S: Final = 90
 _WORD: Final = re.compile(r"[A-Za-z0-9_.:/,+@-]{1,200}", re.ASCII)
 
@@ -41,9 +41,9 @@ class CalibrationFacts(Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CalibrationJob:
-    """How the job is asked for and what its script is told."""
+    """The job's request and the parameters of its script."""
 
-    gres: str  # the type as Slurm's gres has it
+    gres: str  # the type as in Slurm's gres
     python: str  # of the site's environment, with jax or torch
     framework: str = "auto"
     budget_minutes: int = 60
@@ -53,9 +53,9 @@ class CalibrationJob:
 
 
 def prepare(folder: Path, gpu: str, job: CalibrationJob, plan: Sequence[CalibrationProgram] | None = None) -> Path:
-    """Write plan, scripts and job into a directory, or into the one of an earlier run, and return the job's path.
+    """Write plan, scripts and job into a new directory or that of an earlier run, and return the job's path.
 
-    Records that are there stay: the job goes on after them. Raises UsageError, GpuwasteError.
+    Existing records stay: the job continues after them. Raises UsageError, GpuwasteError.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def job_script(folder: Path, gpu: str, job: CalibrationJob) -> str:
 
 
 def read_facts(folder: Path) -> CalibrationFacts:
-    """Return what a directory calibrates. Raises GpuwasteError."""
+    """Return the facts of a calibration's directory. Raises GpuwasteError."""
     path = folder / FACTS
     try:
         with open_plain(path) as file:

@@ -1,7 +1,7 @@
 """The programs that calibration measures: drawn once, the same on every site, in an order that may be cut anywhere.
 
-Each family has downsized programs, which compile and run in seconds and fill the space of sizes, and full ones, of the
-size that users train. The first N programs of the plan are as mixed as the plan: families take turns.
+Each family has downsized programs, which compile and run in seconds and cover the space of sizes, and full ones, of the
+size that users train. The first N programs have the same mix as the complete plan: families alternate.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 PER_FAMILY: Final = 60
-FULL_EVERY: Final = 6  # each sixth program is full
+FULL_EVERY: Final = 6  # every sixth program is full
 _SEED: Final = 1
 _MODES: Final = ("infer", "train")
 _PRECISIONS: Final = ("bf16", "f32", "f16", "bf16", "f32")
@@ -32,11 +32,11 @@ class CalibrationProgram(Struct, kw_only=True, frozen=True):
     full: bool
     sizes: Sizes
     about_b: int
-    """A guess of the GPU memory it needs, for a memory budget; wrong by a factor of two at times."""
+    """A guess of the GPU memory it needs, for a memory budget; sometimes wrong by a factor of two."""
 
 
 class _Draw:
-    """Sizes drawn between bounds: the upper ones for full programs, evenly by their logarithms."""
+    """Draws sizes between bounds: the upper ones for full programs, uniform in their logarithms."""
 
     def __init__(self, rng: random.Random, *, full: bool) -> None:
         self._rng, self.full = rng, full
@@ -119,7 +119,7 @@ FAMILIES: Final[Mapping[str, Callable[[_Draw], Sizes]]] = {
 
 def programs(per_family: int = PER_FAMILY) -> list[CalibrationProgram]:
     """Return the plan."""
-    rngs = {family: random.Random(f"{_SEED} {family}") for family in FAMILIES}  # noqa: S311 no secret
+    rngs = {family: random.Random(f"{_SEED} {family}") for family in FAMILIES}  # noqa: S311 not a secret
     found = []
     for number in range(per_family):
         for family, draw in FAMILIES.items():
@@ -140,7 +140,7 @@ def _program(family: str, number: int, mode: str, precision: str, sizes: Sizes, 
 
 
 def about_b(family: str, mode: str, precision: str, s: Sizes) -> int:
-    """Return about how many bytes a program needs: its parameters, and the activations that training keeps."""
+    """Return roughly the bytes that a program needs: its parameters, and the activations that training keeps."""
     parameters, kept, largest = _COUNTS[family](s)
     item = _BYTES[precision]
     if mode == "train":

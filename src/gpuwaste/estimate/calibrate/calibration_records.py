@@ -1,4 +1,4 @@
-"""records.jsonl of a calibration, read: the last result of each program, and why others are left out."""
+"""Reading records.jsonl of a calibration: the last result of each program, and why others are left out."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from gpuwaste.estimate.devices import find
 
 MAX_RECORDS: Final = 50_000
 _MAX_LINE_B: Final = 64 * 1024
-MAX_SPREAD: Final = 0.5  # of the parts of one measurement: beyond it, something else ran on the GPU
+MAX_SPREAD: Final = 0.5  # of the parts of one measurement: with more, something else ran on the GPU
 _Name = Annotated[str, Meta(max_length=200)]
 
 
@@ -32,7 +32,7 @@ class Record(Struct, kw_only=True, frozen=True):
     step_s: Annotated[float, Meta(gt=0, le=1e7)] | None = None
     spread: Annotated[float, Meta(ge=0)] = 0.0
     own: bool = False
-    """A run of the site's users, no program of the plan."""
+    """A run of the site's users, not a program of the plan."""
     framework: _Name = ""
     device: _Name = ""
     platform: _Name = ""
@@ -43,7 +43,7 @@ class Record(Struct, kw_only=True, frozen=True):
 
     @property
     def hardware(self) -> str:
-        """What it was measured on, the clock of the moment left out."""
+        """The hardware and software that it was measured on, without the current clock rate."""
         parts = [self.gpu or self.device, self.driver and f"driver {self.driver}", self.framework]
         if self.max_clock_mhz:
             parts.append(f"at most {self.max_clock_mhz} MHz")
@@ -51,9 +51,9 @@ class Record(Struct, kw_only=True, frozen=True):
 
 
 def read_records(folder: Path, gpu: str = "") -> tuple[list[Record], Counter[str]]:
-    """Return usable records in the order of their programs, and how many others there are by reason.
+    """Return usable records in the order of their programs, and the number of others by reason.
 
-    `gpu` is the type that they must have been measured on.
+    `gpu` is the type on which they must have been measured.
 
     Raises GpuwasteError for a file that cannot be read, or has more than MAX_RECORDS lines.
     """
@@ -92,7 +92,7 @@ def _unusable(record: Record, folder: Path) -> str:
 
 
 def _elsewhere(record: Record, gpu: str) -> str:
-    """Return why a record is not one of this type, "" where nothing says so."""
+    """Return why a record is not of this type, "" without such a reason."""
     if record.platform == "cpu":
         return "measured on a CPU"
     seen = find(record.gpu or record.device)
@@ -103,7 +103,7 @@ def _elsewhere(record: Record, gpu: str) -> str:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file of records, those that are not empty. Raises GpuwasteError."""
+    """Yield the non-empty lines of a file of records. Raises GpuwasteError."""
     try:
         with open_plain(path) as file:
             for number in range(MAX_RECORDS + 1):
@@ -120,7 +120,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def progress_of(folder: Path) -> int:
-    """Return how many programs of the plan have a result, whatever it is. Raises GpuwasteError."""
+    """Return how many programs of the plan have a result, good or bad. Raises GpuwasteError."""
     if not (folder / RECORDS).exists():
         return 0
     planned = _ids(folder / PLAN)

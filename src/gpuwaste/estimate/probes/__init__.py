@@ -1,4 +1,4 @@
-"""Scripts that users run where their framework is; gpuwaste prints them and never runs them."""
+"""Scripts that users run where their framework is installed; gpuwaste prints them and never runs them."""
 
 from importlib import resources
 from typing import Final

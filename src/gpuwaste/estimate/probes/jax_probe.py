@@ -23,7 +23,7 @@ import jax
 
 
 def compiled_memory(lowered: Any) -> dict[str, Any] | None:
-    """Return XLA's figure for the first GPU, None where there is none or it says nothing."""
+    """Return XLA's figure for the first GPU, None where there is none or XLA has no figure."""
     if jax.default_backend() != "gpu":
         return None
     found = lowered.compile().memory_analysis()

@@ -123,7 +123,7 @@ def size(tensor: torch.Tensor) -> int:
 
 
 def describe(name: str, full: str, args: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> dict[str, Any]:
-    """Return an operation as the neutral form has it."""
+    """Return an operation in the neutral form."""
     kind, flops = kind_of(name, full), 0.0
     shapes = [list(made[0].shape), *(list(each.shape) for each in given[:4])]
     if name in MATMULS:

@@ -1,5 +1,5 @@
 """Readers of programs, one file per format: `recognizes(head)` and `read(stream, name)` -> Program.
 
-A file is read, never run; each reader bounds what it takes in time and memory. hlo_*.py are parts of the HLO reader;
-graph.py, graph_steps.py, buffer_lifetimes.py and assemble.py make the neutral form of any reader's graph.
+A file is read, never run; each reader limits its time and memory. hlo_*.py are parts of the HLO reader; graph.py,
+graph_steps.py, buffer_lifetimes.py and assemble.py make the neutral form from any reader's graph.
 """

@@ -68,7 +68,7 @@ def _op(graph: Graph, step: KernelStep) -> Op:
 
 
 def freeing_order(steps: list[KernelStep], sizes: list[int], kept: set[int]) -> list[KernelStep]:
-    """Return the steps in an order that frees memory early; arrays in `kept` stay whatever uses them.
+    """Return the steps in an order that frees memory early; arrays in `kept` are never freed.
 
     Steps of one loop stay together, in their order.
     """
@@ -76,7 +76,7 @@ def freeing_order(steps: list[KernelStep], sizes: list[int], kept: set[int]) -> 
 
 
 class _Scheduler:
-    """Takes, of all units whose inputs are there, the one after which least memory is in use."""
+    """Runs, of all units whose inputs are available, the one after which the least memory is in use."""
 
     def __init__(self, steps: list[KernelStep], sizes: list[int], kept: set[int]) -> None:
         self.sizes, self.kept = sizes, kept
@@ -123,7 +123,7 @@ class _Scheduler:
         for array in self.reads[place]:
             users = self.users[array]
             users.discard(place)
-            if len(users) == 1 and array not in self.kept:  # its last user frees it by running now
+            if len(users) == 1 and array not in self.kept:  # running its last user now frees it
                 last = next(iter(users))
                 if not self.left[last] and not self.done[last] and len(self.reads[last]) <= MAX_INPUTS:
                     self._ready(last)

@@ -1,4 +1,4 @@
-"""From when to when each stored array of a program needs memory, and which share it."""
+"""The lifetime of each stored array of a program, and which arrays share memory."""
 
 from gpuwaste.estimate.program import Buffer, BufferKind
 from gpuwaste.estimate.readers.graph import Graph
@@ -45,7 +45,7 @@ def buffers_of(graph: Graph, names: list[int], steps: list[KernelStep]) -> list[
 
 
 def _ends(steps: list[KernelStep]) -> dict[int, int]:
-    """Return for each array the last step that reads it; in a loop that is the loop's last one for outer arrays."""
+    """Return for each array the last step that reads it; for outer arrays read in a loop, the loop's last step."""
     loop_end: dict[int, int] = {}
     home: dict[int, int] = {}
     for place, step in enumerate(steps):
@@ -74,7 +74,7 @@ def _group_ends(ends: dict[int, int], groups: _Groups) -> dict[int, int]:
 
 
 def _share(graph: Graph, steps: list[KernelStep], groups: _Groups, fixed: set[int], ends: dict[int, int]) -> None:
-    """Let results take the memory of inputs that end where they begin."""
+    """Let results reuse the memory of inputs that end where they begin."""
     sizes = graph.sizes
     for place, step in enumerate(steps):
         if not step.writes:
@@ -109,7 +109,7 @@ def _buffers(
             group = groups.of(array)
             first.setdefault(group, place)
             size[group] = max(size.get(group, 0), graph.sizes[array])
-    for one, other in graph.same:  # what a loop hands on lives as long as the loop
+    for one, other in graph.same:  # arrays passed from trip to trip live as long as the loop
         for array in (one, other):
             group = groups.of(array)
             if group in first:
@@ -140,7 +140,7 @@ def _buffers(
 def _zeros(
     graph: Graph, groups: _Groups, steps: list[KernelStep], first: dict[int, int], kinds: dict[int, BufferKind]
 ) -> None:
-    """Let results that begin as zeros take memory from the first step on that stores an array of their shape."""
+    """Start results that begin as zeros at the first step that stores an array of their shape."""
     earliest: dict[tuple[int, ...], int] = {}
     filled: set[int] = set()
     for place, step in enumerate(steps):

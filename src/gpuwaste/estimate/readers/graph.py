@@ -1,6 +1,6 @@
-"""What readers have in common: a program as a graph of arrays, before it is known which of them stay in memory.
+"""The common form of all readers: a program as a graph of arrays, before it is known which of them are stored.
 
-A reader adds nodes in an order in which each comes after its inputs. graph_steps.py makes operations and buffers of
+A reader adds nodes in an order in which each is after its inputs. graph_steps.py makes operations and buffers from
 them.
 """
 
@@ -12,7 +12,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.program import MAX_OPS, MAX_TRIPS, Dtype, Kind
 
 Role = Literal["source", "alias", "view", "light", "reduce", "update", "heavy"]
-"""How a node meets memory.
+"""How a node uses memory.
 
 source: a parameter or a constant. alias: another name of its input (reshape). view: a transposition, which a matrix
 product reads in place. light: computed where it is needed, so its result need not be stored. reduce: reads light
@@ -25,7 +25,7 @@ MAX_LINKS: Final = 1_500_000
 
 
 class Operation(Struct):
-    """What is computed, and how often: of one node of a program, or of a kernel that does several nodes' work."""
+    """The work and how often it is done: of one node of a program, or of a kernel for several nodes."""
 
     kind: Kind
     dtype: Dtype
@@ -33,13 +33,13 @@ class Operation(Struct):
     flops: float = 0.0
     trips: float = 1.0
     into: int | None = None
-    """Input (of a kernel: stored array) whose memory the first output takes, if nobody needs it later."""
+    """Input (of a kernel: stored array) whose memory the first output reuses, if nothing needs it later."""
     workspace_b: int = 0
     """Memory that it needs only while it runs."""
     early: bool = False
-    """Its output is filled with zeros before: compilers do that together with the first step of that shape."""
+    """Its output is filled with zeros first: compilers do that together with the first step of that shape."""
     loop: int = 0
-    """The outermost loop it runs in; 0 is none. What is in a loop stays together."""
+    """The outermost loop it runs in; 0 is none. Operations of a loop stay together."""
 
 
 class GraphNode(Operation, kw_only=True):
@@ -51,7 +51,7 @@ class GraphNode(Operation, kw_only=True):
     reads: dict[int, int] | None = None
     """Input (by place) → bytes read of it at most, where only a part is read (slices, gathers)."""
     writes: int | None = None
-    """Bytes written, where not all of the output is (updates)."""
+    """Bytes written, if not all of the output is written (updates)."""
     parts: int = 1
     """Partial results that it stores, which its users add up."""
 
@@ -64,13 +64,13 @@ class Graph:
         self.sizes: list[int] = []
         self.shapes: list[tuple[int, ...]] = []
         self.parameters: list[int] = []
-        """Arrays handed to the program."""
+        """Arrays passed to the program."""
         self.outputs: list[tuple[int, int | None]] = []
         """Arrays returned, and the parameter (by place) whose memory each may reuse."""
         self.same: list[tuple[int, int]] = []
-        """Pairs of arrays in the same memory: what a loop starts with, and what it hands on from trip to trip."""
+        """Pairs of arrays in the same memory: a loop's initial value, and the one passed from trip to trip."""
         self.fused = False
-        """A compiler has decided already what is stored: every node stores its result, and the order is final."""
+        """A compiler has already decided what is stored: every node stores its result, and the order is final."""
         self.loops = 0
         self.unknown_trips = 0
         self.notes: list[str] = []

@@ -1,7 +1,7 @@
-"""A graph as steps: what a compiler would compute together, with what each step reads and stores.
+"""A graph as steps: operations that a compiler would fuse, with what each step reads and stores.
 
-Results that are cheap to compute again (elementwise, moves) are not stored where only such operations and reductions
-use them: each user computes them from the stored arrays behind them, as XLA's and torch's fusion do.
+Results that are cheap to compute again (elementwise, moves) are not stored if only such operations and reductions use
+them: each user computes them from the stored arrays that they depend on, as XLA's and torch's fusion do.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from gpuwaste.estimate.program import Kind
 from gpuwaste.estimate.readers.graph import Graph, GraphNode, Operation
 
 MAX_SOURCES: Final = 6
-"""Stored arrays that a result used several times may need; with more it is stored itself."""
+"""Stored arrays that a result used several times may depend on; with more it is stored itself."""
 MAX_ROW: Final = 16_384
-"""Columns of a normalization that is one kernel."""
+"""Most columns of a normalization that is one kernel."""
 MAX_INPUTS: Final = 64
-"""Stored arrays that one kernel of several operations reads."""
+"""Most stored arrays that one kernel of several operations reads."""
 _RANK: Final[dict[Kind, int]] = {"copy": 0, "act": 1, "elem": 1, "gather": 2}
 
 
 class KernelStep(Operation, kw_only=True):
-    """Operations computed together: one kernel, or none where nothing moves."""
+    """Operations computed together: one kernel, or none where no data are moved."""
 
     reads: dict[int, int]
     """Stored array → bytes read of it."""
@@ -30,7 +30,7 @@ class KernelStep(Operation, kw_only=True):
     """Arrays stored."""
     written_b: float
     reuses: bool = False
-    """The result may take the memory of any input of its size that ends here: elementwise work."""
+    """The result may reuse the memory of any input of its size that ends here: elementwise work."""
 
 
 class _Light(Struct):
@@ -39,11 +39,11 @@ class _Light(Struct):
     sources: dict[int, int]
     rank: int
     whole: bool
-    """It is an input as it is, or transposed."""
+    """It is an unchanged or transposed input."""
 
 
 def stored_names(graph: Graph) -> list[int]:
-    """Return for each array the one that it is another name of."""
+    """Return for each array the one of which it is an alias."""
     names = list(range(len(graph.sizes)))
     for node in graph.nodes:
         if node.role == "alias" and node.inputs:
@@ -84,7 +84,7 @@ class Steps:
         return self.steps
 
     def _look_ahead(self) -> None:
-        """Find what must be stored whoever computes it: results, what heavy operations read, what crosses a loop."""
+        """Find the arrays that must be stored: results, inputs of heavy operations, arrays that cross a loop."""
         names, uses, must = self.names, self._uses, self._must
         home: dict[int, int] = {}
         for node in self.graph.nodes:
@@ -108,7 +108,7 @@ class Steps:
 
     def _alias(self, node: GraphNode) -> None:
         for output in node.outputs:
-            if self.names[output] == output:  # not another name of anything: something small or unknown
+            if self.names[output] == output:  # not an alias: something small or unknown
                 self._light[output] = _Light({}, 0, whole=False)
 
     def _behind(self, array: int) -> _Light:
@@ -119,7 +119,7 @@ class Steps:
         return found
 
     def _inputs(self, node: GraphNode, given: Sequence[_Light]) -> dict[int, int]:
-        """Return the stored arrays that a node reads behind what it is given, and how much of each. Read only."""
+        """Return the stored arrays that a node reads through its inputs, and how much of each. Do not change it."""
         if len(given) == 1 and not node.reads:
             return given[0].sources
         reads: dict[int, int] = {}
@@ -132,7 +132,7 @@ class Steps:
         return reads
 
     def _compute(self, node: GraphNode) -> None:
-        """Take a light node: kept as a way to compute it, or stored where it must be."""
+        """Take a light node: keep how it is computed, or store it if necessary."""
         output = node.outputs[0] if node.outputs else None
         if output is None:
             return
@@ -144,7 +144,7 @@ class Steps:
                 rank = each.rank
         light = _Light(sources, rank, whole=node.role == "view" and len(behind) == 1 and behind[0].whole)
         many = len(sources) > (MAX_SOURCES if self._uses.get(output, 0) > 1 else MAX_INPUTS)
-        # A transposed input is read in place by a matrix product; whoever returns it or loops on it stores it.
+        # A transposed input is read in place by a matrix product; it is stored if it is returned or used by a loop.
         if (output in self._must and not (light.whole and len(sources) <= 1)) or many:
             self._store(node, sources, rank)
         else:
@@ -165,7 +165,7 @@ class Steps:
                 workspace_b += (node.parts - 1) * self.graph.sizes[node.outputs[0]]
             else:
                 self.graph.sizes[node.outputs[0]] *= node.parts
-        # Normalization reads its input again after reducing it: one kernel, whose result has memory of its own.
+        # Normalization reads its input again after reducing it: one kernel, whose result has its own memory.
         again = (
             bool(self._reduced)
             and any(not self._reduced[each].isdisjoint(sources) for each in sources if each in self._reduced)

@@ -1,4 +1,4 @@
-"""HLO text: what JAX writes with `lower(...).as_text(dialect="hlo")`, and XLA with --xla_dump_hlo_as_text."""
+"""HLO text, as written by JAX with `lower(...).as_text(dialect="hlo")` and by XLA with --xla_dump_hlo_as_text."""
 
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
@@ -16,7 +16,7 @@ _CHUNK: Final = 1 << 16
 
 
 def recognizes(head: bytes) -> bool:
-    """Tell whether a file begins as HLO text does, after its comments."""
+    """Return whether a file begins like HLO text, after its comments."""
     return without_leading(head).startswith(b"HloModule ")
 
 
@@ -44,7 +44,7 @@ def read_text(
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
-    """Yield lines; of a line longer than MAX_LINE only its beginning, the rest is read and dropped."""
+    """Yield lines; a line longer than MAX_LINE is cut, its rest is read and dropped."""
     while line := stream.readline(MAX_LINE):
         if b"\0" in line:
             raise ParseError("binary data inside of HLO text")

@@ -1,8 +1,8 @@
-"""What an HLO instruction or a fusion computes: kind, role, FLOPs, and what a fusion reads and writes of memory.
+"""The work of an HLO instruction or a fusion: kind, role, FLOPs, and the memory that a fusion reads and writes.
 
 An instruction may be one or two (start and done), and is divided to fill the GPU. FLOPs are those of matrix products,
 convolutions and transforms; all else is bound by memory and counted by bytes. A fusion is one node with the work of
-what it fuses.
+the instructions in it.
 """
 
 import re
@@ -69,9 +69,9 @@ _TARGETS: Final[tuple[tuple[str, Kind], ...]] = (  # beginnings of custom calls'
 _MARKERS: Final = ("xla.sdy", "Sharding", "SPMD", "annotate_device", "MoveToHost", "MoveToDevice", "LayoutConstraint")
 START: Final = "-start"
 ASYNC_PARTS: Final = (START, "-update", "-done")
-"""Ends of names of such instructions."""
+"""Endings of the names of asynchronous instructions."""
 WHOLE: Final = -1
-"""The place of all that a start returns."""
+"""The place of everything that a start returns."""
 _AS_IT_IS: Final = frozenset({"all-reduce-start", "all-reduce-done", "send-done", "recv-done"})
 """Not in that form: the type of all-reduce-start is that of its result."""
 _TILE: Final = 32
@@ -86,12 +86,12 @@ _RANK: Final = {kind: rank for rank, kind in enumerate(
     ("copy", "elem", "gather", "reduce", "window", "random", "scatter", "sort", "bmm", "mm",
      "conv1", "gconv", "dwconv", "conv", "other")
 )}  # fmt: skip
-"""The kind of a fusion is the heaviest of what it fuses."""
+"""The kind of a fusion is the heaviest of its instructions."""
 _THROUGH: Final = frozenset({"bitcast", "reshape", "copy", "convert"})
 
 
 def role_and_kind(opcode: str, attributes: str) -> tuple[Role, Kind]:
-    """Return how an instruction meets memory and what kind of work it is; "other" where it is unknown."""
+    """Return how an instruction uses memory and what kind of work it is; "other" where it is unknown."""
     if opcode == "custom-call":
         target = custom_target(attributes)
         if target.startswith(_MARKERS):
@@ -109,7 +109,7 @@ def custom_target(attributes: str) -> str:
 def work(
     opcode: str, kind: Kind, attributes: str, operands: Sequence[ArrayShape], results: Sequence[ArrayShape]
 ) -> tuple[float, Kind]:
-    """Return FLOPs of an instruction, and its kind made finer where the shapes tell it."""
+    """Return FLOPs of an instruction, and its kind, refined if the shapes allow it."""
     if not results or not operands:
         return 0.0, kind
     if opcode == "dot":
@@ -133,7 +133,7 @@ def _transform(opcode: str, given: ArrayShape, result: ArrayShape) -> float:
 
 
 def _product(dims: dict[str, str], left: ArrayShape, result: ArrayShape) -> tuple[float, Kind]:
-    """Two FLOPs for each result element and contracted element: 2 x M x N x K, times the batch."""
+    """Count two FLOPs for each result element and contracted element: 2 x M x N x K, times the batch."""
     inner = _picked(left.dims, dims.get("lhs_contracting_dims", ""))
     batch = _picked(left.dims, dims.get("lhs_batch_dims", ""))
     return 2.0 * result.elements * inner, "bmm" if batch > 1 else "mm"
@@ -150,7 +150,7 @@ def _convolution(
     if labels is None:
         return 0.0, "conv"
     target = custom_target(attributes) if opcode == "custom-call" else ""
-    # A gradient by the filter has the filter as its result; one by the input has the gradient in the output's place.
+    # In a gradient by the filter the result is the filter; in one by the input the gradient replaces the output.
     if "BackwardFilter" in target:
         positions, kernel = operands[1].elements, result
     elif "BackwardInput" in target:
@@ -174,7 +174,7 @@ def _convolution(
 
 
 def started(each: Instruction) -> Instruction | None:
-    """Return what a start does, with the type of its results only; None where its type has not operands and results."""
+    """Return the instruction of a start, with only its results' type; None if that lacks operands and results."""
     if (
         each.opcode in _AS_IT_IS
         or isinstance(each.type, ArrayShape)
@@ -187,14 +187,14 @@ def started(each: Instruction) -> Instruction | None:
 
 
 def result_place(opcode: str) -> int:
-    """Return where in the tuple of its start the results of an operation are: after the operands, but for a copy."""
+    """Return the place of an operation's results in the tuple of its start: after the operands, except for a copy."""
     if opcode.endswith("-update"):
         return WHOLE
     return 0 if opcode.startswith("copy-") else 1
 
 
 def ends(opcode: str) -> bool:
-    """Tell whether an instruction hands on what a start returned."""
+    """Return whether an instruction passes on what a start returned."""
     return not opcode.endswith(START) and opcode not in _AS_IT_IS
 
 
@@ -202,8 +202,8 @@ def split(flops: float, result: ArrayShape, operands: Sequence[ArrayShape]) -> t
     """Return into how many parts XLA splits the contracted dimension of a small matrix product, and bytes of copies.
 
     A product with fewer tiles than the GPU has processors is divided into up to 32 parts, each with a partial sum;
-    where the parts are uneven, the operands are padded into copies. Seen in programs compiled for an H100. Large
-    products, where memory counts, are not split.
+    where the parts are uneven, the operands are padded into copies. Observed in programs compiled for an H100. Large
+    products, where memory matters, are not split.
     """
     inner = int(flops / 2 / max(1, result.elements))
     columns = result.dims[-1] if result.dims else 1
@@ -237,7 +237,7 @@ class Fusions:
 
 
 def _fused(of: Computation) -> tuple[GraphNode, Dtype | None]:
-    """Return what a fused computation does, whatever is passed to it, and its type, None: that of what is passed."""
+    """Return the work of a fused computation, independent of its arguments, and its type; None: the arguments' type."""
     types = {each.name: leaves(each.type) for each in of.instructions}
     kind: Kind = "copy"
     flops = 0.0
@@ -262,7 +262,7 @@ def _fused(of: Computation) -> tuple[GraphNode, Dtype | None]:
 
 
 def _reads(of: Computation, types: dict[str, list[ArrayShape]]) -> dict[int, int]:
-    """Return for each parameter of which only parts are read how much that is."""
+    """Return for each parameter of which only parts are read the bytes read."""
     numbers = {e.name: int(e.operands[0]) for e in of.instructions
                if e.opcode == "parameter" and e.operands and e.operands[0].isdecimal()}  # fmt: skip
     parts: dict[int, int] = {}
@@ -280,7 +280,7 @@ def _reads(of: Computation, types: dict[str, list[ArrayShape]]) -> dict[int, int
 
 
 def _in_place(of: Computation, types: dict[str, list[ArrayShape]], fused: GraphNode) -> None:
-    """Where the result is an update of a parameter, it is written into that parameter's memory."""
+    """Let a result that is an update of a parameter be written into that parameter's memory."""
     by_name = {each.name: each for each in of.instructions}
     root: Instruction | None = of.instructions[of.root]
     while root is not None and root.opcode in _THROUGH and root.operands:

@@ -1,4 +1,4 @@
-"""An HLO module as a graph: calls expanded, loops once with their trip count, fusions as one node."""
+"""An HLO module as a graph: calls expanded, each loop once with its trip count, fusions as one node."""
 
 import re
 from typing import Final
@@ -140,7 +140,7 @@ class _Expansion:
                 return self._operation(each, [leaf for tree in operands for leaf in flat(tree)])
 
     def _async(self, each: Instruction, operands: list[Tree]) -> Tree:
-        """Take a part of an operation that runs beside others: its work is that of the start."""
+        """Take a part of an asynchronous operation: its work is that of the start."""
         place, given = hlo_cost.result_place(each.opcode), operands[0] if operands else ()
         if hlo_cost.ends(each.opcode) and not isinstance(given, int) and given:
             return given if place == hlo_cost.WHOLE else given[min(place, len(given) - 1)]
@@ -205,7 +205,7 @@ class _Expansion:
         return carry
 
     def _carry(self, tops: tuple[Tree, ...], moved: set[int] | None, name: str) -> Tree:
-        """Return what the body is given: what it changes in memory of its own, which may be that of the start."""
+        """Return the arguments of the body: those it changes have their own memory, which may be that of the start."""
         parts: list[Tree] = []
         for place, top in enumerate(tops):
             if moved is not None and place not in moved:
@@ -265,7 +265,7 @@ class _Expansion:
     def _operation(self, each: Instruction, inputs: list[int]) -> Tree:
         if isinstance(each.type, ArrayShape) and not self.graph.fused and each.opcode not in PARTS:
             role, kind = role_and_kind(each.opcode, each.attributes)
-            if role in {"light", "view", "alias"}:  # most of a program: nothing to compute of it
+            if role in {"light", "view", "alias"}:  # most nodes of a program: no work to compute
                 made = self._array(each.type)
                 node = GraphNode(
                     kind,
@@ -305,7 +305,7 @@ class _Expansion:
         return result
 
     def _parts(self, node: GraphNode, each: Instruction, operands: list[ArrayShape], results: list[ArrayShape]) -> None:
-        """Set what an operation reads and writes less than whole arrays, and which of them in place."""
+        """Set where an operation reads or writes less than whole arrays, and which of them in place."""
         if each.opcode in PARTS and results:
             node.reads = {0: results[0].size_b}
         elif node.role == "update":
@@ -326,7 +326,7 @@ class _Expansion:
 
 
 def _moved(body: Computation) -> set[int] | None:
-    """Return the places of the loop's tuple that the body changes, None where it cannot be seen."""
+    """Return the places of the loop's tuple that the body changes, None if they are unknown."""
     root = body.instructions[body.root]
     if root.opcode != "tuple":
         return None

@@ -23,7 +23,7 @@ _DTYPES: Final[dict[str, Dtype]] = {
 
 
 class ArrayShape(Struct, frozen=True, gc=False):
-    """An array: element type, dimensions, how many elements, bytes."""
+    """An array: element type, dimensions, number of elements, bytes."""
 
     dtype: Dtype
     dims: tuple[int, ...]
@@ -43,7 +43,7 @@ NOTHING: Final = array("other", (0,))
 
 
 class Types:
-    """Reads types; the same text is read once."""
+    """Parses types; equal texts are parsed once."""
 
     def __init__(self) -> None:
         self._read: dict[str, ArrayShape] = {}

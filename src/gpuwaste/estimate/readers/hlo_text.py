@@ -1,7 +1,7 @@
-"""HLO text into computations and instructions: what `as_text(dialect="hlo")` and XLA's dumps write.
+"""HLO text into computations and instructions, as written by `as_text(dialect="hlo")` and XLA's dumps.
 
-Lines are read one by one, so memory follows the number of instructions, not the size of the file; constants are not
-kept. Everything is linear in the file and bounded.
+Lines are read one by one, so memory depends on the number of instructions, not on the size of the file; constants are
+not kept. All work is linear in the file and bounded.
 """
 
 import re
@@ -15,7 +15,7 @@ from gpuwaste.estimate.readers.hlo_shape import MAX_DEPTH, Type, Types
 
 _LEADING: Final = re.compile(rb"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|//|/\*', re.DOTALL)
-"""A text in quotes, which may hold anything, or where a comment begins. Every match is taken once: linear."""
+"""A text in quotes, which may contain anything, or the beginning of a comment. Every match is used once: linear."""
 MAX_INSTRUCTIONS: Final = 400_000
 MAX_LINE: Final = 4 << 20
 MAX_OPERANDS: Final = 20_000
@@ -26,7 +26,7 @@ _PLAIN: Final = re.compile(
     r"\s++(ROOT )?+%?+([\w.\-]{1,500}+) = ([^( ][^ ]*+) ([a-z][a-z0-9\-]{0,60}+)"
     r"\((%?+[\w.\-]++(?:, %?+[\w.\-]++)*+)?+\)"
 )
-"""Most lines: one array, operands that are only names. It never backtracks; other lines are read part by part."""
+"""Matches most lines: one array, operands that are only names. It never backtracks; other lines are read in parts."""
 _NAME: Final = re.compile(r"\s+(ROOT )?%?([\w.\-]{1,500}) = ")
 _OPCODE: Final = re.compile(r" ?([a-z][a-z0-9\-]{0,60})\(")
 _SIMPLE: Final = re.compile(r"([^()]*)\)")
@@ -44,7 +44,7 @@ def without_leading(head: bytes) -> bytes:
 
 
 def without_comments(lines: Iterable[str]) -> Iterator[str]:
-    """Yield as many lines, without their comments. Raises ParseError, with the line, for one that does not end."""
+    """Yield the same number of lines, without comments. Raises ParseError, with the line, for an open comment."""
     begun = 0  # the line in which the open comment began; 0: none is open
     for number, line in enumerate(lines, 1):
         end = line.find("*/") + 2 if begun else 0
@@ -76,7 +76,7 @@ def _stripped(line: str, start: int) -> tuple[str, bool]:
 
 
 class Instruction(Struct):
-    """One line: a value, how it is made and of what."""
+    """One line: a value, its operation and its operands."""
 
     name: str
     opcode: str
@@ -95,7 +95,7 @@ class Computation(Struct):
 
 
 class Module(Struct):
-    """A program as HLO has it."""
+    """A program in HLO."""
 
     name: str
     computations: dict[str, Computation]
@@ -205,11 +205,11 @@ class _HloReader:
         self._add(Instruction(found[2], opcode[1], kind, operands, rest), found[1])
 
     def _add(self, new: Instruction, root: str | None) -> None:
-        """Add an instruction to the open computation; `root` is the word before it where the computation returns it."""
+        """Add an instruction to the open computation; `root` is the word before it if the computation returns it."""
         self._count += 1
         if self._count > MAX_INSTRUCTIONS:
             raise ParseError(f"more than {MAX_INSTRUCTIONS} instructions")
-        if self.open is None:  # the caller has looked; this is for the type checker
+        if self.open is None:  # the caller has checked; this is for the type checker
             raise ParseError("instruction outside of a computation")
         self._operands += len(new.operands)
         if self._operands > MAX_ALL_OPERANDS:
@@ -268,7 +268,7 @@ def _few(names: list[str]) -> list[str]:
 
 
 def _without_types(text: str) -> str:
-    """Return operands without dimensions, layouts and tuple types: an array's element type is left before its name."""
+    """Return operands without dimensions, layouts and tuple types: only an array's element type is before its name."""
     text = _DIMENSIONS.sub(" ", text)
     for _ in range(MAX_DEPTH):
         if "(" not in text:
@@ -278,7 +278,7 @@ def _without_types(text: str) -> str:
 
 
 def _rest(line: str, end: int, opcode: str) -> str:
-    """Return the attributes that are read, from `end` on, without where in the source an operation is from."""
+    """Return the attributes that are used, from `end` on, without an operation's position in the source."""
     place = line.find(", metadata={", end)
     if place < 0:
         return line[end:].rstrip()

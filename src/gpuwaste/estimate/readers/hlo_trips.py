@@ -1,4 +1,4 @@
-"""How often a loop of HLO runs: what XLA found out, or what the counter in its condition and body tells."""
+"""How often a loop of HLO runs: XLA's trip count, or that of the counter in its condition and body."""
 
 import re
 from collections.abc import Callable
@@ -16,9 +16,9 @@ _TURNED: Final = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 def trip_count(
     attributes: str, condition: Computation, body: Computation, first: Callable[[int], int | None]
 ) -> int | None:
-    """Return how often the body runs, None where the text does not tell.
+    """Return how often the body runs, None where the text does not determine it.
 
-    `first(i)` is the scalar with which the loop starts in place i of its tuple, where it is a constant.
+    `first(i)` is the initial scalar in place i of the loop's tuple, if it is a constant.
     """
     known = _KNOWN.search(attributes)
     if known:
@@ -58,7 +58,7 @@ def _compared(condition: Computation) -> tuple[int, str, int] | None:
 
 
 def _step(body: Computation, place: int) -> int | None:
-    """Return by how much the body moves the counter."""
+    """Return the amount by which the body changes the counter."""
     by_name = {each.name: each for each in body.instructions}
     root = body.instructions[body.root]
     if root.opcode != "tuple" or place >= len(root.operands):
@@ -83,7 +83,7 @@ def _place(instruction: Instruction | None) -> int | None:
 
 
 def constant(instruction: Instruction | None) -> int | None:
-    """Return the whole number that an instruction is, None where it is something else."""
+    """Return the value of an instruction that is an integer constant, None for any other."""
     if instruction is None or instruction.opcode != "constant" or not instruction.operands:
         return None
     text = instruction.operands[0].strip()

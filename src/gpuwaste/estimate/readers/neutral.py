@@ -1,7 +1,7 @@
-"""The JSON that probes write: the neutral form itself, or a program's HLO text with what its compiler said.
+"""The JSON that probes write: the neutral form itself, or a program's HLO text with its compiler's memory figure.
 
-A probe runs in the user's environment and may be wrong: what can be checked is checked, the fingerprint is computed
-here, and a compiler's figure that does not belong to the program is not used.
+A probe runs in the user's environment and may be wrong: its values are checked where possible, the fingerprint is
+computed here, and a compiler's figure that does not belong to the program is not used.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ _SEVERAL_WITHIN: Final = 64  # bytes: the probe writes this key first
 
 
 class Written(Struct, kw_only=True, frozen=True):
-    """What a probe writes."""
+    """The output of a probe."""
 
     gpuwaste_program: Annotated[int, Meta(ge=1, le=1)]
     name: Name
@@ -69,7 +69,7 @@ class WrittenSeveral(Struct, kw_only=True, frozen=True):
 
 
 def recognizes(head: bytes) -> bool:
-    """Tell whether a file begins as a JSON object does."""
+    """Return whether a file begins like a JSON object."""
     return head.lstrip().startswith(b"{")
 
 
@@ -131,7 +131,7 @@ def _program(written: Written, name: str) -> Program:
 
 
 def believed(program: Program) -> Program:
-    """Return the program without a compiler's figure that cannot be its own, with a note that says so."""
+    """Return the program without a compiler's figure that cannot be its own, with a note about that."""
     compiled = program.compiled
     if compiled is None:
         return program
@@ -160,7 +160,7 @@ def _of_hlo(written: Written, name: str) -> Program:
 
 
 def _check(written: Written) -> None:
-    """Raise ParseError where numbers contradict one another."""
+    """Raise ParseError where numbers contradict each other."""
     last = len(written.ops) - 1
     for place, buffer in enumerate(written.buffers):
         if buffer.first > buffer.last or buffer.last > last:

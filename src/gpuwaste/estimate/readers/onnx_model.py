@@ -27,7 +27,7 @@ _UNKNOWN_LENGTH: Final = frozenset({"Loop", "Scan", "If"})
 
 
 def recognizes(head: bytes) -> bool:
-    """Tell whether a file begins as a ModelProto does: ir_version first, as a small number."""
+    """Return whether a file begins like a ModelProto: ir_version first, as a small number."""
     return len(head) > 2 and head[0] == 0x08 and head[1] < 0x80  # noqa: PLR2004 - field 1, one byte
 
 
@@ -59,7 +59,7 @@ def read(stream: BinaryIO, name: str) -> Program:
 
 
 def _require_bounded(model: Any) -> None:
-    """Refuse a model that a few functions, each calling the one before twice, make large without end."""
+    """Reject a model that functions expand too far, such as a few that each call the previous one twice."""
     nodes = expanded_nodes(model)
     if nodes > MAX_NODES:
         shown = f"{nodes}" if nodes < _SHOWN_NODES else f"more than {_SHOWN_NODES}"
@@ -109,7 +109,7 @@ class _Model:
         return array
 
     def _dims(self, name: str) -> tuple[int, ...]:
-        """Return a tensor's shape. Raises ParseError where it is not fixed."""
+        """Return a tensor's shape. Raises ParseError if it is not fixed."""
         kind = self.shapes.get(name)
         if kind is None or not kind.HasField("shape"):
             raise ParseError(f"{name[:60]}: shape unknown: export the model with fixed shapes")
@@ -147,8 +147,8 @@ class _Model:
     def _wanted(self, node: Any) -> list[str]:
         """Return the outputs of a node that take memory.
 
-        Others beside the first that nobody reads (Dropout's mask, MaxPool's indices, saved means) are not computed at
-        inference, and exporters often leave their shapes out.
+        Outputs after the first that are never read (Dropout's mask, MaxPool's indices, saved means) are not computed
+        at inference, and exporters often leave their shapes out.
         """
         first, *others = [each for each in node.output if each] or [""]
         return [each for each in (first, *(other for other in others if other in self.read)) if each]

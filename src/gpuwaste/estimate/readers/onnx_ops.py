@@ -1,4 +1,4 @@
-"""What an ONNX operation computes: kind, role, FLOPs."""
+"""The work of an ONNX operation: kind, role, FLOPs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ _TABLE: Final[dict[str, tuple[Kind, Role]]] = {
 
 
 def kind_and_role(op_type: str) -> tuple[Kind, Role]:
-    """Return the kind of an operation, "other" where it is unknown, and how it meets memory."""
+    """Return the kind of an operation, "other" where it is unknown, and how it uses memory."""
     if op_type in _ALIAS:
         return "copy", "alias"
     if op_type == "Transpose":
@@ -53,7 +53,7 @@ def kind_and_role(op_type: str) -> tuple[Kind, Role]:
 
 
 def work(node: Any, kind: Kind, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> tuple[float, Kind]:
-    """Return FLOPs of an operation, and its kind made finer where the shapes tell it."""
+    """Return FLOPs of an operation, and its kind, refined if the shapes allow it."""
     if kind == "mm" and inputs and inputs[0]:
         return _product(node, inputs, outputs[0])
     if kind == "conv" and len(inputs) > _second(node):
@@ -65,7 +65,7 @@ def work(node: Any, kind: Kind, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def _einsum(equation: str, inputs: Sequence[Shape]) -> tuple[float, Kind]:
-    """Return the work of operands that are multiplied one after another, as runtimes do it."""
+    """Return the work of operands multiplied one after another, as runtimes do it."""
     given, arrow, written = equation.replace(" ", "").partition("->")
     operands = given.split(",")
     if len(operands) != len(inputs):
@@ -110,7 +110,7 @@ def _product(node: Any, inputs: Sequence[Shape], result: Shape) -> tuple[float, 
 
 
 def _second(node: Any) -> int:
-    """Return the place of the second operand: of a quantized operation it stands after the first one's scale."""
+    """Return the place of the second operand: in a quantized operation it is after the first one's scale."""
     return 3 if node.op_type.startswith("QLinear") else 1
 
 

@@ -1,6 +1,6 @@
-"""An ONNX file before anything parses it: without its weights, and how large it is with its functions expanded.
+"""An ONNX file before it is parsed: removal of its weights, and its size with functions expanded.
 
-A model's weights are most of its file; the wire format of protobuf is walked, so that they are never copied.
+A model's weights are most of its file; this code walks the wire format of protobuf, so that they are never copied.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _INITIALIZER: Final = 5
 _CONTENTS: Final = frozenset({4, 5, 6, 7, 9, 10, 11})
 """TensorProto's data fields."""
 _EXTERNAL: Final = 13
-"""TensorProto.external_data: nothing outside of the file is ever opened."""
+"""TensorProto.external_data: no other file is ever opened."""
 _KEPT_B: Final = 256
 """Contents of this size are kept: shapes that the graph computes with."""
 _VARINT: Final = 10
@@ -46,14 +46,14 @@ def _graph(data: memoryview) -> bytes:
 
 
 def _small(number: int, contents: memoryview | None) -> bool:
-    """Tell whether a field of an initializer is kept: its name, its shape, a few numbers."""
+    """Return whether a field of an initializer is kept: its name, its shape, a few numbers."""
     if number == _EXTERNAL:
         return False
     return number not in _CONTENTS or (contents is not None and len(contents) <= _KEPT_B)
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, memoryview, memoryview | None]]:
-    """Yield each field of a message: number, the field as written, the contents where they have a length."""
+    """Yield each field of a message: number, the field as written, its contents if they have a length."""
     place, end = 0, len(data)
     while place < end:
         start = place

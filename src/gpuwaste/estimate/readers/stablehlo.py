@@ -1,4 +1,4 @@
-"""StableHLO, text or bytecode: jaxlib turns it into HLO, which the HLO reader reads."""
+"""StableHLO, text or bytecode: jaxlib converts it to HLO for the HLO reader."""
 
 from typing import BinaryIO, Final
 
@@ -16,7 +16,7 @@ _MARKS: Final = (b"module @", b"module {", b"module attributes", b"#loc", b"stab
 
 
 def recognizes(head: bytes) -> bool:
-    """Tell whether a file begins as MLIR does."""
+    """Return whether a file begins like MLIR."""
     begun = without_leading(head)
     return head.startswith(_BYTECODE) or any(map(begun.startswith, _MARKS[:-1])) or _MARKS[-1] in head
 

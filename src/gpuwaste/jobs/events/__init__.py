@@ -1,1 +1,1 @@
-"""The stream of what happened: its kinds, their envelope, the store."""
+"""The event stream: its kinds, their envelope, the store."""

@@ -1,4 +1,4 @@
-"""StoredEvent, an event as the store keeps it, and its envelope: CloudEvents 1.0 with partitionkey and sequence.
+"""StoredEvent, an event in the store, and its envelope: CloudEvents 1.0 with partitionkey and sequence.
 
 An event carries the data of its kind as JSON (CONTRACTS.md, "Event").
 """
@@ -24,11 +24,11 @@ _LAST_S: Final = 253_402_300_799  # the end of the year 9999
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """What happened to a run, a node, a GPU or a model.
+    """An event about a run, a node, a GPU or a model.
 
-    `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; of a run it is the run's key:
-    events of one subject stay in their order. The store sets `user` and `account`, the run's in accounting, and `seq`,
-    the place in the stream.
+    `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; for a run it is the run's key:
+    events of one subject stay in their order. The store sets `user` and `account` (of the run in accounting) and `seq`,
+    the position in the stream.
     """
 
     id: str
@@ -43,14 +43,14 @@ class StoredEvent:
 
 
 def event_id(kind: str, subject: str, unique: str = "") -> str:
-    """Return an event's id: the same fact has the same from whoever tells it (CONTRACTS.md, "Event")."""
+    """Return an event's id: the same fact has the same id from any sender (CONTRACTS.md, "Event")."""
     return hashlib.sha256(f"{kind}\0{subject}\0{unique}".encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def tell(
     kind: str, data: object, at_utc: int, *, subject: str = "", run: RunKey | None = None, unique: str = ""
 ) -> StoredEvent:
-    """Return an event as the store takes it; `data` is of the kind's type. Raises KeyError for a kind that is none."""
+    """Return an event for the store; `data` is of the kind's type. Raises KeyError for an unknown kind."""
     if not isinstance(data, catalogue()[kind].data):
         raise TypeError(f"{kind} takes {catalogue()[kind].data.__name__}, not {type(data).__name__}")
     about = subject or (str(run) if run else "")
@@ -59,12 +59,12 @@ def tell(
 
 
 def event_of(stored: StoredEvent | HistoryEvent) -> StoredEvent:
-    """Return an event of the stream as outlets take it."""
+    """Return an event of the stream in the form for outlets."""
     if isinstance(stored, StoredEvent):
         return stored
     kind, run, job = OF_RUN[stored.kind], stored.run_key, stored.job
     subject = str(run)
-    unique = str(stored.at_utc) if stored.kind == "ledger" else ""  # more may be learnt of a run again and again
+    unique = str(stored.at_utc) if stored.kind == "ledger" else ""  # a run can have several
     known = RunTold(run.cluster, run.job_id, run.start, job, stored.use, stored.script)
     owner = ("", "") if job is None else (job.user, job.account)
     text = msgspec.json.encode(known).decode()
@@ -72,7 +72,7 @@ def event_of(stored: StoredEvent | HistoryEvent) -> StoredEvent:
 
 
 def cloud_event(event: StoredEvent, cluster: str) -> dict[str, Any]:
-    """Return an event in structured JSON mode; the source is the cluster whose hub tells it."""
+    """Return an event in structured JSON mode; the source is the cluster whose hub sends it."""
     kind = catalogue().get(event.kind)
     return {
         "specversion": "1.0",

@@ -14,7 +14,7 @@ from gpuwaste.core.errors import ParseError
 
 
 class OfRun(Struct, frozen=True):
-    """What data about a run begins with."""
+    """The first fields of data about a run."""
 
     cluster: str
     job_id: Int64 = field(name="jobid")
@@ -23,7 +23,7 @@ class OfRun(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """A kind; fields of its data are only added, so `version` rises only where readers would have to change."""
+    """A kind; fields of its data are only added, so `version` is increased only where readers would have to change."""
 
     name: str
     about: str
@@ -37,7 +37,7 @@ class EventKind:
 
     @property
     def schema_id(self) -> str:
-        """What an event's `dataschema` says."""
+        """The value of an event's `dataschema`."""
         return f"urn:gpuwaste:event:{self.name}:{self.version}"
 
     def schema(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class EventKind:
         return {**about, "description": self.about, **found}
 
     def problem(self, data: object) -> str:
-        """Return what is wrong with data of this kind, "" where nothing is."""
+        """Return what is wrong with data of this kind, "" if nothing."""
         try:
             convert(data, self.data, self.name)
         except ParseError as error:

@@ -1,4 +1,4 @@
-"""EventStore: events that carry their data, and what outlets could not hand over, in the hub's store."""
+"""EventStore: events with their data, and events that outlets could not deliver, in the hub's store."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,17 +18,17 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
 MAX_DATA: Final = 256 * 1024  # characters of an event's data
-_SAME_S: Final = 3 * DAY_S  # an id is looked for among the events since so long before the oldest of those to tell
+_SAME_S: Final = 3 * DAY_S  # how long before the oldest new event the stored events are searched for the same id
 _MARK: Final = "outlet:"
-VERDICT: Final = "verdict/"  # and its id: the subject of an event without data, which is read beside the verdict
+VERDICT: Final = "verdict/"  # and its id: the subject of an event without data, whose data is read from the verdict
 _VERDICT_FIELDS: Final = tuple(field.name for field in fields(Verdict))
 DeadLetter = tuple[int, str, str, str]
-"""An event that an outlet gives up: its seq, id and kind, and the reason."""
+"""An event that an outlet gave up: its seq, id and kind, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What comes after a place in the stream: how many events, and when the first happened, UTC seconds."""
+    """The events after a position in the stream: their number, and when the first happened, UTC seconds."""
 
     events: int
     first_utc: int | None
@@ -50,7 +50,7 @@ class EventStore:
         self._clock = clock
 
     def tell(self, events: Sequence[StoredEvent]) -> int:
-        """Append events that were not told before; returns how many are new."""
+        """Append events that are not stored yet; return how many are new."""
         if not events:
             return 0
         with self._store.writing() as db:
@@ -58,7 +58,7 @@ class EventStore:
 
     def page(self, after: int, limit: int) -> StreamPage:
         """Return the events whose seq is greater than `after`, up to `limit` of each table, in order."""
-        # The tables are read one after the other: what comes meanwhile is of the next page.
+        # The tables are read one after the other: events that arrive meanwhile belong to the next page.
         until = self.last(after)
         if until == after:
             return StreamPage((), after)
@@ -74,13 +74,13 @@ class EventStore:
         return StreamPage(sorted((event for event in both if event.seq <= until), key=_seq), until)
 
     def behind(self, after: int) -> Behind:
-        """Return what comes after a place."""
+        """Return how many events follow a position, and the time of the first."""
         with self._store.reader() as db:
             row = db.rows("events_behind", {"after": after})[0]
         return Behind(int(row["events"]), row["first_utc"])
 
     def last(self, after: int) -> int:
-        """Return the last place of the stream; `after` where nothing comes after it."""
+        """Return the last position of the stream; `after` where nothing follows it."""
         with self._store.reader() as db:
             return int(db.rows("events_last", {"after": after})[0]["last"])
 
@@ -96,11 +96,11 @@ class EventStore:
         return str(json.loads(rows[0]["data"])[field]) if rows else ""
 
     def place(self, outlet: str) -> int | None:
-        """Return the last event that an outlet has handed over, None where it is new."""
+        """Return the last event that an outlet has delivered, None for a new outlet."""
         return self._store.mark(_MARK + outlet)
 
     def handed(self, outlet: str, seq: int, dead: Iterable[DeadLetter] = ()) -> None:
-        """Note how far an outlet is, together with the events that it gives up."""
+        """Store an outlet's position, together with the events that it gives up."""
         now = self._now()
         rows = [
             {"outlet": outlet, "seq": place, "id": id_, "kind": kind, "reason": storable(reason), "at_utc": now}
@@ -112,7 +112,7 @@ class EventStore:
             db.run("mark_set", {"key": _MARK + outlet, "value": seq}).fetchall()
 
     def dead(self, limit: int) -> list[dict[str, Any]]:
-        """Return the events that outlets gave up last, the newest first."""
+        """Return the latest events that outlets gave up, the newest first."""
         with self._store.reader() as db:
             return db.rows("dead_letters_newest", {"limit": limit})
 
@@ -130,7 +130,7 @@ def _seq(event: StoredEvent | HistoryEvent) -> int:
 
 
 def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> StoredEvent | None:
-    """Return an event of table told_events; that of a verdict which is kept no more is none."""
+    """Return an event of table told_events; None for a verdict's event whose verdict is no longer kept."""
     if not row["data"]:
         verdict = verdicts.get(row["subject"].removeprefix(VERDICT))
         if verdict is None:
@@ -144,7 +144,7 @@ def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def append_told(db: Database, events: Sequence[StoredEvent], now: int) -> int:
-    """Append events in the transaction of what they tell of; returns how many are new."""
+    """Append events in the transaction that changes what they report; return how many are new."""
     rows = [_row(no, event) for no, event in enumerate(events)]
     since = min(now, *(event.at_utc for event in events)) - _SAME_S
     return len(db.run("events_tell", {"rows": to_json(rows), "since": since}).fetchall())

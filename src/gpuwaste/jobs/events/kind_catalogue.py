@@ -1,6 +1,6 @@
-"""Every kind of event by its name: the catalogue of gpuwaste, and the kinds that a site declares in an inlet's file.
+"""Every kind of event by name: gpuwaste's catalogue, and the kinds that a site declares in an inlet's file.
 
-A site's kind has a name, a sentence, and fields with their types.
+A site's kind has a name, a sentence that describes it, and fields with their types.
 """
 
 import re
@@ -33,9 +33,9 @@ def catalogue() -> Mapping[str, EventKind]:
 
 
 def kinds_of(patterns: Sequence[str], where: str, site: Collection[str] = ()) -> frozenset[str]:
-    """Return the kinds that patterns name: job.started, job.*, *; all without a pattern. Raises ConfigError.
+    """Return the kinds that match patterns: job.started, job.*, *; all without a pattern. Raises ConfigError.
 
-    `site` are the kinds that the site's inlets declare, beside those of the catalogue.
+    `site` are the kinds that the site's inlets declare, in addition to the catalogue.
     """
     found: set[str] = set()
     names = {*catalogue(), *site}
@@ -60,7 +60,7 @@ class KindTable:
 
 
 def read_kinds(data: Any, where: str) -> dict[str, EventKind]:
-    """Return the kinds of an inlet's tables [kind.NAME] by their names, site.NAME. Raises ConfigError."""
+    """Return the kinds of an inlet's tables [kind.NAME] by name, site.NAME. Raises ConfigError."""
     if not isinstance(data, dict):
         raise ConfigError(f"{where}: [kind] is no table: write [kind.NAME]")
     return {FAMILY + name: _kind(name, table, f"{where}: [kind.{name:.40}]") for name, table in data.items()}

@@ -1,1 +1,1 @@
-"""What was known of jobs at an instant: state by key, windows, following events, replay."""
+"""The job history known at an instant: state by key, windows, following events, replay."""

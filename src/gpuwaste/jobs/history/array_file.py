@@ -1,7 +1,7 @@
-"""Arrays from a file of NumPy's, npy or npz, whatever it holds: no pickle, and no memory before its size is known.
+"""Arrays from untrusted NumPy files, npy or npz: no pickle, and no memory is allocated before the size is checked.
 
-NumPy believes a header: a shape of 10^13 is allocated, and a header that is no Python literal raises what its parser
-does. Here a header is compared with the bytes that follow it first.
+NumPy trusts a header: a shape of 10^13 is allocated, and a header that is not a Python literal raises any error of its
+parser. Here the header is first compared with the bytes that follow it.
 """
 
 import io
@@ -33,7 +33,7 @@ def read_arrays(data: bytes, most_b: int = MOST_B) -> Arrays:
             members = archive.infolist()
             large = sum(member.file_size for member in members) > most_b
             contents = {} if large else {member.filename: _content(archive, member) for member in members}
-    except Exception as error:  # zipfile and what it unpacks with raise errors of many kinds
+    except Exception as error:  # zipfile and its decompressors raise errors of many kinds
         raise ParseError(f"not a npz file: {_reason(error)}") from error
     if large:
         raise ParseError(f"more than {most_b} bytes unpacked")

@@ -17,14 +17,14 @@ from gpuwaste.slurm.submit.job_request import request_of
 from gpuwaste.store.database import Database
 
 TABLE_RUNS: Final = 100_000
-_PLAIN: Final = ("user", "account", "partition", "qos", "name")  # texts of the store that are columns of the table
+_PLAIN: Final = ("user", "account", "partition", "qos", "name")  # text columns of store and table
 
 
 @dataclass(frozen=True, slots=True)
 class TableSnapshot:
-    """A table, and the newest event of the history stream that it has in it: a follower goes on after that one.
+    """A table, and the newest event of the history stream that it contains: a follower continues after that one.
 
-    What happened before `since`, UTC seconds, stood in earlier tables.
+    What happened before `since`, UTC seconds, is in earlier tables.
     """
 
     table: JobTable
@@ -46,11 +46,11 @@ def read_tables(
     open_runs: Callable[[], Mapping[tuple[int, int], OpenRun]],
     most: int = TABLE_RUNS,
 ) -> Iterator[TableSnapshot]:
-    """Yield the runs of a cluster in tables of about `most`, each as it stood when the next one begins.
+    """Yield the runs of a cluster in tables of about `most`, each as known when the next one begins.
 
-    All are of one instant of the store. Replayed one after the other they are what `read_table` is at once, in a part
-    of the memory; `open_runs` says which runs the replay has in the system when the next table is made. Raises
-    StoreError.
+    All are of one instant of the store. Replayed one after the other they give the same as `read_table` at once, in a
+    fraction of the memory; `open_runs` returns the runs that the replay has in the system when the next table is made.
+    Raises StoreError.
     """
     with db.transaction():
         last = last_event(db)
@@ -61,7 +61,7 @@ def read_tables(
 
 
 def _spans(hours: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
-    """Yield spans of time that are all of it, in each at most so many submissions unless an hour has more."""
+    """Yield spans that together cover all time, each with at most `most` submissions unless one hour has more."""
     since, runs = -FAR_S, 0
     for hour, count in hours:
         if runs and runs + count > most:
@@ -86,7 +86,7 @@ def _table(columns: JobColumns, under_use: UnderUse) -> JobTable:
 
 
 def _joined(slices: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return whole columns; a slice's own array is let go as soon as it is in them."""
+    """Return full columns; a slice's array is released as soon as it is copied into them."""
     return {name: np.concatenate([part.pop(name) for part in slices]) for name in list(slices[0])}
 
 
@@ -96,7 +96,7 @@ def _energy(columns: Mapping[str, Any]) -> GpuEnergy:
 
 
 def _amounts(texts: tuple[str, ...], codes: NDArray[np.int32]) -> dict[str, Floats | Categories]:
-    """Return the columns that ReqTRES tells; each different text is read once, by the rule of every other reader."""
+    """Return the columns in ReqTRES; each different text is parsed once, with the same parser as everywhere else."""
     asked = [request_of(JobRecord("", 0, 0, req_tres=text)) for text in texts]
     types = Categories.of(request.gpu_type for request in asked)
 

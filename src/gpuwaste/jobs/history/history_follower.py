@@ -1,8 +1,8 @@
-"""Follower: keeps what is known of past jobs up from the history stream, for the hub and for the advisor.
+"""Follower: keeps the job history up to date from the history stream, for the hub and for the advisor.
 
-Events come in the order in which the hub learned them: late, sometimes more than once, sometimes the end alone. A run
-is (job id, submission): its first event of whatever kind is its submission, each step counts once, and a step before
-the one that was counted last is a repeat. Memory is bounded: runs that are in the system, and the last that ended.
+Events arrive in the order in which the hub learned them: late, sometimes repeated, sometimes only the end. A run is
+(job id, submission): its first event of any kind is its submission, each step counts once, and a step before the one
+that was counted last is a repeat. Memory is bounded: runs that are in the system, and the last that ended.
 """
 
 import shutil
@@ -27,11 +27,11 @@ from gpuwaste.slurm.submit.job_request import request_of
 
 if TYPE_CHECKING:
     from gpuwaste.jobs.history.from_store import (
-        TableSnapshot,  # brings the store's library, which the advisor does without
+        TableSnapshot,  # imports the store's library, which the advisor does not need
     )
 
-MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first is taken for lost
-MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger is awaited
+MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first counts as lost
+MAX_ENDED: Final = 200_000  # ended runs that are kept to detect repeats and wait for the ledger
 _STATE: Final = "state"
 _PLACE: Final = "place.npz"
 _RECALL: Final = "recall.npy"
@@ -40,7 +40,7 @@ _RUNS: Final = 1
 
 
 class Follower:
-    """The state of one cluster's history and where in the stream it stands. One thread at a time."""
+    """The state of one cluster's history and its position in the stream. One thread at a time."""
 
     def __init__(
         self,
@@ -55,29 +55,29 @@ class Follower:
         self.recall = Recall()
         self.cluster = cluster
         self.seq = after
-        self.counts: Counter[str] = Counter()  # events by what became of them
+        self.counts: Counter[str] = Counter()  # events by how they were handled
         self._max_open, self._max_ended = max_open, max_ended
         self._open: dict[RunId, int] = {}
-        # Whether its GPUs' use was taken; the first of a dict is found only past all that were deleted before it.
+        # Whether its GPUs' use was counted; not a dict, which finds its first item only after skipping deleted ones.
         self._ended: OrderedDict[RunId, bool] = OrderedDict()
         self._scored = ScoredRuns()
-        self._beside = ScoredRuns()  # of a model on trial; not saved: after a restart it learns of new runs alone
+        self._beside = ScoredRuns()  # of a model on trial; not saved: after a restart it learns only from new runs
 
     def boot(self, snapshot: "TableSnapshot") -> None:
-        """Take the runs of a table which `state` has replayed: what comes after it is told by the stream.
+        """Take the runs of a table that `state` has replayed: later events are in the stream.
 
-        Tables may come one after the other, each with what happened since the one before.
+        There may be several tables in sequence, each with what happened since the one before.
         """
         table = snapshot.table
         self.recall.add(table, snapshot.since)
-        self._open.clear()  # what is open yet stands in the newest table
+        self._open.clear()  # runs that are still open are in the newest table
         for row in np.flatnonzero(table.end == ABSENT).tolist():
             self._open[int(table.job_id[row]), int(table.submit[row])] = _RUNS if table.start[row] != ABSENT else _WAITS
         gone = np.flatnonzero(table.end != ABSENT)
         used = table.gpu_coverage >= table.under_use.min_coverage
         told = (
             ends_of(table) < snapshot.since
-        )  # in an earlier table: since then it has become known how it used its GPUs
+        )  # had ended in an earlier table: only the use of its GPUs is new since then
         for row in gone[np.argsort(table.end[gone], kind="stable")][-self._max_ended :].tolist():
             run = int(table.job_id[row]), int(table.submit[row])
             if not told[row] or run in self._ended:
@@ -87,7 +87,7 @@ class Follower:
         self.seq = snapshot.last_event
 
     def apply(self, events: Iterable[HistoryEvent]) -> None:
-        """Take events in the order of the stream; those before `seq` and other clusters' are passed over."""
+        """Take events in the order of the stream; those up to `seq` and of other clusters are skipped."""
         for event in events:
             if event.seq <= self.seq:
                 self.counts["repeated"] += 1
@@ -96,18 +96,18 @@ class Follower:
             self.seq = event.seq
 
     def _take(self, event: HistoryEvent) -> str:
-        """Apply one event; returns what became of it."""
+        """Apply one event; return how it was handled."""
         job = event.job
         if event.run_key.cluster != self.cluster:
             return "foreign"
         if job is None:
-            return "untold"  # accounting has replaced this run: the one in its place is told too
+            return "untold"  # accounting has replaced this run: the replacement has its own events
         run = (job.job_id, job.submit)
         if run in self._ended:
-            # All but the use of a run that has ended before was counted.
+            # Everything but the GPU use of an ended run is counted already.
             return "taken" if event.kind == "ledger" and self._use(event, job, run) else "repeated"
         if event.kind == "ledger":
-            return "early" if run in self._open else "untold"  # its use comes again with the end; or long forgotten
+            return "early" if run in self._open else "untold"  # its use is repeated with the end; or long forgotten
         stage = self._open.get(run)
         if stage is None:
             self._submit(job, run)
@@ -156,7 +156,7 @@ class Follower:
         self._use(event, job, run)
 
     def _use(self, event: HistoryEvent, job: JobRecord, run: RunId) -> bool:
-        """Take what is known of the GPUs once, as soon as it is enough to judge them by."""
+        """Count the use of the GPUs once, as soon as its coverage is sufficient."""
         use = event.use
         if use is None or use.coverage < self.state.under_use.min_coverage or self._ended[run]:
             return False
@@ -169,7 +169,7 @@ class Follower:
         return True
 
     def _lose(self, run: RunId, at: int) -> None:
-        """Let go of a run that accounting tells no more."""
+        """Drop a run that accounting no longer reports."""
         self.state.ended(*run, at, None, Outcome.UNKNOWN)
         del self._open[run]
         self._scored.forget(run)
@@ -177,24 +177,24 @@ class Follower:
         self.counts["lost"] += 1
 
     def correct_by(self, corrections: Corrections | None, model: str) -> None:
-        """Learn for a model, by its hash: what another one said of the runs in the system is forgotten."""
-        if model and model == self._beside.model:  # promoted: what it said of the runs in the system is kept
+        """Learn for a model, by its hash: scores of another model for runs in the system are dropped."""
+        if model and model == self._beside.model:  # promoted: its scores of the runs in the system are kept
             self._scored, self._beside = self._beside, ScoredRuns()
         self._scored.learn_for(corrections, model)
 
     def correct_beside(self, corrections: Corrections | None, model: str) -> None:
-        """Learn for a model on trial too, by its hash."""
+        """Also learn for a model on trial, by its hash."""
         self._beside.learn_for(corrections, model)
 
     def copy(self) -> "Follower":
-        """Return a follower of its own that stands at the same place, without corrections: to save it elsewhere."""
+        """Return an independent follower at the same position, without corrections: to save it elsewhere."""
         other = Follower(self.state.copy(), self.cluster, self.seq)
         other.recall = self.recall.copy()
         other._open, other._ended, other._scored = dict(self._open), self._ended.copy(), self._scored.copy()
         return other
 
     def save(self, directory: Path, *, still: bool = False) -> None:
-        """Write state and place to a directory, which is replaced as a whole; `still` as of HistoryState.save.
+        """Write state and position to a directory, which is replaced atomically; `still` as in HistoryState.save.
 
         Raises StoreError.
         """
@@ -218,7 +218,7 @@ class Follower:
     def load(
         cls, directory: Path, cluster: str, load_state: Callable[[Path], HistoryState], *, max_ended: int = MAX_ENDED
     ) -> Self:
-        """Go on where `save` stopped, without corrections. Raises StoreError, ParseError."""
+        """Continue where `save` stopped, without corrections. Raises StoreError, ParseError."""
         follower = cls(load_state(directory / _STATE), cluster, max_ended=max_ended)
         follower.recall = Recall.load(directory / _RECALL)
         try:

@@ -1,4 +1,4 @@
-"""The keys of history: which earlier jobs a request is compared with, as 64-bit numbers that are equal everywhere."""
+"""The keys of history: which earlier jobs a request is compared with, as 64-bit numbers that are equal on all hosts."""
 
 import hashlib
 import re
@@ -15,12 +15,12 @@ from gpuwaste.jobs.history.job_table import Categories, Floats, JobTable
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 Hashes = NDArray[np.uint64]
-CACHED: Final = 4096  # hashes of each kind kept at hand: a few hundred kilobytes
-NAME_LENGTH: Final = 64  # longer names are cut: what follows is a parameter list more often than a name
+CACHED: Final = 4096  # cached hashes of each kind: a few hundred kilobytes
+NAME_LENGTH: Final = 64  # longer names are cut: the rest is more often a parameter list than a name
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, as in splitmix64 (Steele et al., OOPSLA 2014)
 _MASK: Final = (1 << 64) - 1
 _SHIFT: Final = 32
-_UNSAID: Final = 1 << 63  # an amount that was not said; amounts are smaller
+_UNSAID: Final = 1 << 63  # an amount that was not given; real amounts are smaller
 _LARGEST: Final = 1 << 62
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -53,16 +53,16 @@ COLUMNS: Final = {"time_limit_s": "limit_s"}  # a request's field whose column i
 
 @short_cache(CACHED)
 def text_hash(text: str) -> int:
-    """Return 64 bits of SHA-256 over the text; lone surrogates, as undecodable bytes leave them, are allowed."""
-    # One that OpenSSL has in FIPS mode: Enterprise Linux's Python refuses BLAKE2 there.
+    """Return 64 bits of SHA-256 over the text; lone surrogates, as from undecodable bytes, are allowed."""
+    # A hash that OpenSSL has in FIPS mode: Enterprise Linux's Python rejects BLAKE2 there.
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little")
 
 
 @short_cache(CACHED)
 def normal_name(name: str) -> str:
-    """Return a job's name without what changes from run to run: lower case, each run of digits one "#".
+    """Return a job's name without the parts that change from run to run: lower case, each group of digits one "#".
 
-    A name without a letter (a program's number, a date) keeps its digits: nothing else tells it from other names.
+    A name without a letter (a program's number, a date) keeps its digits: nothing else distinguishes it.
     """
     kept = name[:NAME_LENGTH].lower()
     return _DIGITS.sub("#", kept) if any(map(str.isalpha, kept)) else kept
@@ -90,13 +90,13 @@ def name_key(user: str, name: str) -> int:
 
 
 def key_columns(table: JobTable, keys: Sequence[Key] = KEYS) -> list[Hashes]:
-    """Return the hash of each key for every row: one array of n for each key."""
+    """Return the hash of each key for every row: one array of n per key."""
     parts = {part: _column(table, part) for key in keys for part in key.parts}
     columns = []
     for key in keys:
         value = np.full(len(table), text_hash(key.name), dtype=np.uint64)
         for part in key.parts:
-            value = (value ^ parts[part]) * np.uint64(_MULTIPLIER)  # wraps, as arrays of uint64 do
+            value = (value ^ parts[part]) * np.uint64(_MULTIPLIER)  # wraps around, as arrays of uint64 do
             value ^= value >> np.uint64(_SHIFT)
         columns.append(value)
     return columns
@@ -115,7 +115,7 @@ def _column(table: JobTable, part: str) -> Hashes:
 
 @short_cache(CACHED)
 def _mixed(name: str, *values: str | int | None) -> int:
-    """Return the hash of one key; the same few users, names and sizes come again and again."""
+    """Return the hash of one key; cached, as the same few users, names and sizes recur."""
     mixed = text_hash(name)
     for part, value in zip(_ALL[name].parts, values, strict=True):
         mixed = ((mixed ^ _number(part, value)) * _MULTIPLIER) & _MASK
@@ -130,7 +130,7 @@ def _number(part: str, value: str | int | None) -> int:
 
 
 def _getter(parts: tuple[str, ...]) -> Callable[[JobRequest], tuple[Any, ...]]:
-    """Return a reader of a request's fields that always gives a tuple."""
+    """Return a reader of a request's fields that always returns a tuple."""
     return attrgetter(*parts) if len(parts) > 1 else lambda request: tuple(getattr(request, p) for p in parts)
 
 

@@ -1,4 +1,4 @@
-"""replay: all events of a table at once; on the way, the rows of every run's keys at its submission."""
+"""replay: all events of a table at once, with the rows of every run's keys at its submission."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -17,17 +17,17 @@ from gpuwaste.jobs.history.recent_runs import ALIKE, HistoryRows, RecentHistory
 from gpuwaste.jobs.history.recurrences import half
 from gpuwaste.jobs.history.table_events import Events, Known, events_of
 
-Visit = Callable[[slice, HistoryRows], None]  # some runs of the table, and what was known of them at their submission
-_THREADS: Final = 2  # numpy works without the interpreter's lock in the long calls
-_CHUNK: Final = 2048  # rows whose windows fit the processor's cache
+Visit = Callable[[slice, HistoryRows], None]  # some runs of the table, and the history known at their submission
+_THREADS: Final = 2  # numpy releases the interpreter's lock in the long calls
+_CHUNK: Final = 2048  # rows whose windows fit into the processor's cache
 _NAMES: Final = [key.name for key in KEYS]
 
 
 def replay(table: JobTable, state: HistoryState | None = None, visit: Visit | None = None) -> HistoryState:
     """Return a state (a copy of the one given, else an empty one) after all events of a table, in order.
 
-    Runs that the state has in the system already are not submitted again: only the rest of their events is told.
-    `visit` sees every run's rows as they were before its submission; it is called from several threads.
+    Runs that the state already has in the system are not submitted again: only their later events are applied.
+    `visit` receives every run's rows as they were before its submission; it is called from several threads.
     """
     after = HistoryState(under_use=table.under_use) if state is None else state.copy()
     events = events_of(table, Known.of(table, after.open))
@@ -81,7 +81,7 @@ def _visit(
 
 
 def _carry_open(table: JobTable, events: Events, columns: list[Hashes], state: HistoryState) -> None:
-    """Keep the runs that are still in the system or wait for the ledger; the others leave."""
+    """Keep the runs that are still in the system or wait for the ledger; drop the others."""
     first = np.flatnonzero(events.counted | _is_open(table, state))
     waits = ~events.ended | ((table.gpus > 0) & ~events.judged)
     for row in first[~waits[first]] if state.open else ():

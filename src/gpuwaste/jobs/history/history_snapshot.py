@@ -37,7 +37,7 @@ _LAYOUT: Final = hashlib.sha256(
 
 @dataclass(slots=True)
 class OpenRun:
-    """A run that is waiting, running, or ended and not yet judged by the ledger; `rows` are those of its keys."""
+    """A run that is pending, running, or ended and not yet judged by the ledger; `rows` are those of its keys."""
 
     rows: tuple[int, ...]
     cpus: float
@@ -48,7 +48,7 @@ class OpenRun:
 
 
 class Content(NamedTuple):
-    """What a snapshot holds."""
+    """The content of a snapshot."""
 
     rows: NDArray[np.void]
     recent: NDArray[np.void]
@@ -83,7 +83,7 @@ def encode(
 
 
 def write_snapshot(path: Path, parts: Iterable[Buffer]) -> None:
-    """Put the file in place in one step, on disk before it has its name. Raises StoreError."""
+    """Replace the file atomically, synced to disk before the rename. Raises StoreError."""
     try:
         write_whole(path, *parts, mode=0o600)
     except OSError as error:
@@ -91,7 +91,7 @@ def write_snapshot(path: Path, parts: Iterable[Buffer]) -> None:
 
 
 def read_snapshot(path: Path) -> Content:
-    """Read and check a snapshot. Raises StoreError (cannot be read) or ParseError (not a whole one of ours)."""
+    """Read and check a snapshot. Raises StoreError (cannot be read) or ParseError (not a complete snapshot)."""
     try:
         data = path.read_bytes()
     except OSError as error:

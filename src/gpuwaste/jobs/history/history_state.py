@@ -1,4 +1,4 @@
-"""HistoryState: the history of a cluster as it is known now, fed event by event, and the rows of a new request."""
+"""HistoryState: the current history of a cluster, updated event by event, and the rows of a new request."""
 
 import contextlib
 import threading
@@ -64,16 +64,16 @@ def clip_instant(at: float) -> int:
 
 
 def _codes(keys: Sequence[int]) -> Codes:
-    """Return what a run is compared by, from the hashes of KEYS and of EXACT."""
+    """Return the codes by which a run is compared, from the hashes of KEYS and of EXACT."""
     return keys[_NAME] & MASK, keys[_SHAPE] & MASK, keys[-1] & MASK
 
 
 class HistoryState:
-    """One writer feeds the events, any thread asks: a lock keeps a row from being read half written.
+    """One writer applies the events, any thread may read: a lock prevents reading a half-written row.
 
-    Events come in the order of time, at equal seconds ends, ledger, starts, submissions, then by job id. A run is
-    (job_id, submit); the same run submitted twice counts once. `under_use` is the rule by which the use of GPUs that it
-    is told was counted.
+    Events are ordered by time, at equal seconds ends, ledger, starts, submissions, then by job id. A run is
+    (job_id, submit); the same run submitted twice counts once. `under_use` is the rule by which the GPU use that it
+    receives was counted.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class HistoryState:
         under_use: UnderUse = UNDER_USE,
         recent: RecentRuns | None = None,
     ) -> None:
-        """Start without history; at most `max_keys` keys are remembered, then those that ended longest ago go."""
+        """Start without history; beyond `max_keys` keys, those that ended longest ago are dropped."""
         self.max_keys, self.under_use = max_keys, under_use
         self.keys = KeyRows() if keys is None else keys
         self.recent = RecentRuns() if recent is None else recent
@@ -94,7 +94,7 @@ class HistoryState:
         self._asked: tuple[JobRequest | None, list[int]] = (None, [])
 
     def rows_of(self, requests: Sequence[JobRequest]) -> HistoryRows:
-        """Return what is known of the requests, before `submitted` is called for any of them."""
+        """Return the history rows of the requests, before `submitted` is called for any of them."""
         asked = [self._keys_of(request) for request in requests]
         keys, users = [key for of_one in asked for key in of_one[: len(KEYS)]], [of_one[_USER] for of_one in asked]
         with self._lock:
@@ -109,7 +109,7 @@ class HistoryState:
         )
 
     def submitted(self, request: JobRequest, job_id: int) -> None:
-        """Tell of a submission."""
+        """Record a submission."""
         run = (job_id, request.submit)
         if run in self.open:
             return
@@ -132,7 +132,7 @@ class HistoryState:
                 self._forget()
 
     def started(self, job_id: int, submit: int, at: int) -> bool:
-        """Tell of a start; False where this run is not in the system."""
+        """Record a start; return False where this run is not in the system."""
         run = self.open.get((job_id, submit))
         if run is None or run.ended:
             return False
@@ -148,7 +148,7 @@ class HistoryState:
     def ended(  # noqa: PLR0917 the facts of an end
         self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
-        """Tell of an end; False where this run is not in the system."""
+        """Record an end; return False where this run is not in the system."""
         run = self.open.get((job_id, submit))
         if run is None or run.ended:
             return False
@@ -166,9 +166,9 @@ class HistoryState:
         return True
 
     def gpu_use(self, job_id: int, submit: int, use: GpuUse) -> bool:
-        """Tell what the ledger says of an ended run's GPUs; False where no such run waits for it.
+        """Record the ledger's GPU use of an ended run; return False where no such run waits for it.
 
-        What says too little of the allocation is passed over: the run waits on.
+        Use with too little coverage of the allocation is skipped: the run keeps waiting.
         """
         run = self.open.get((job_id, submit))
         if run is None or not run.ended:
@@ -207,7 +207,7 @@ class HistoryState:
     def _count_end(self, run: OpenRun, end: int, run_s: float, outcome: int, peak_b: float) -> None:
         view, left = self.keys.view, int(run.started)
         run.ended = True
-        if outcome == Outcome.NEVER_STARTED:  # says nothing about runs: it only leaves the queue
+        if outcome == Outcome.NEVER_STARTED:  # no information about a run: it only leaves the queue
             for row in run.rows:
                 at = row * SIZE + GONE_AT
                 ended, running, queued = GONE.unpack_from(view, at)
@@ -235,9 +235,9 @@ class HistoryState:
             )  # fmt: skip
 
     def save(self, path: Path, *, still: bool = False) -> None:
-        """Write a snapshot in one step: the old file stays whole until the new one is on disk. Raises StoreError.
+        """Write a snapshot atomically: the old file stays intact until the new one is on disk. Raises StoreError.
 
-        `still` says that the caller keeps every writer away until this returns: then nothing is locked, nor copied.
+        `still` means that the caller keeps every writer away until this returns: then nothing is locked or copied.
         """
         with contextlib.nullcontext() if still else self._lock:
             runs = {run: held for run, held in self.open.items() if not held.ended}
@@ -248,7 +248,7 @@ class HistoryState:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a snapshot. Raises StoreError where it cannot be read, ParseError where it is not a whole one."""
+        """Read a snapshot. Raises StoreError where it cannot be read, ParseError where it is incomplete or invalid."""
         content = read_snapshot(path)
         state = cls(content.max_keys, KeyRows(content.rows), content.under_use, RecentRuns(content.recent))
         state.as_of = content.as_of
@@ -257,7 +257,7 @@ class HistoryState:
         return state
 
     def copy(self) -> Self:
-        """Return a state of its own with the same history."""
+        """Return an independent state with the same history."""
         with self._lock:
             recent = RecentRuns(self.recent.used(), self.recent.max_users)
             other = type(self)(self.max_keys, KeyRows(self.keys.used()), self.under_use, recent)
@@ -266,7 +266,7 @@ class HistoryState:
         return other
 
     def bound(self) -> None:
-        """Forget the oldest keys where there are more than `max_keys`, and users beyond their own bound."""
+        """Drop the oldest keys where there are more than `max_keys`, and users beyond their own limit."""
         with self._lock:
             self.recent.bound()
             if len(self.keys) > self.max_keys:
@@ -288,7 +288,7 @@ class HistoryState:
         newest = np.maximum(rows["instants"][:, 0], rows["instants"][:, END_0]).astype(np.int64)
         for run in self.open.values():
             newest[list(run.rows)] = LAST_INSTANT + 1
-        newest[0] = LAST_INSTANT + 2  # the empty row stays in its place
+        newest[0] = LAST_INSTANT + 2  # the empty row keeps its index
         kept = np.sort(np.argpartition(-newest, self.max_keys * 3 // 4)[: self.max_keys * 3 // 4])
         moved = np.zeros(len(rows), dtype=np.int64)
         moved[kept] = np.arange(len(kept))

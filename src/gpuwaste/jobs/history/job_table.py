@@ -1,4 +1,4 @@
-"""JobTable: many runs as columns, in the order of submission, and the same table as it was known at an instant.
+"""JobTable: many runs as columns, in the order of submission, and the same table as known at an instant.
 
 Replay, labels and baselines read it.
 """
@@ -18,8 +18,8 @@ from gpuwaste.slurm.submit.job_request import request_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-ABSENT: Final = -1  # an instant that is not known
-# Columns that a request, and what the ledger says, have by the same name.
+ABSENT: Final = -1  # an unknown instant
+# Columns with the same name in a request, or in the ledger's result.
 _TEXTS: Final = ("user", "account", "partition", "qos", "name", "gpu_type")
 _AMOUNTS: Final = ("nodes", "cpus", "mem_b", "gpus")
 _FLAGS: Final = ("is_array", "interactive")
@@ -41,16 +41,16 @@ class Categories:
         return cls(codes, tuple(numbers))
 
     def take(self, rows: NDArray[np.intp]) -> Self:
-        """Return the rows asked for, with the same values."""
+        """Return the requested rows, with the same values."""
         return type(self)(self.codes[rows], self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuEnergy:
-    """What agents measured of the energy of each run's own GPUs [n]: `joules`, NaN where nothing, over GPU-`seconds`.
+    """Energy of each run's own GPUs as measured by agents [n]: `joules`, NaN where unmeasured, over GPU-`seconds`.
 
     `idle_joules` over `idle_seconds` are of the hours in which a GPU was idle all the time, 0 where there is none.
-    `gpu_type` is the type that the run was given, "" where the site names none.
+    `gpu_type` is the type that was allocated to the run, "" where the site names none.
     """
 
     gpu_type: Categories
@@ -60,7 +60,7 @@ class GpuEnergy:
     idle_seconds: Floats
 
     def take(self, rows: NDArray[np.intp]) -> Self:
-        """Return the rows asked for, in the order given."""
+        """Return the requested rows, in the order given."""
         amounts = (self.joules, self.seconds, self.idle_joules, self.idle_seconds)
         return type(self)(self.gpu_type.take(rows), *(amount[rows] for amount in amounts))
 
@@ -104,15 +104,15 @@ class JobTable:
     end_rule: EndRule = "accounting"
     under_use: UnderUse = UNDER_USE
     gpus_used: Floats | None = None
-    """None where the source does not know it: a log."""
+    """None where the source lacks it: a log."""
     energy: GpuEnergy | None = None
-    """None where nobody asked for it, or the source does not know it: a log, the history through the hub."""
+    """None where it was not requested, or the source lacks it: a log, the history through the hub."""
 
     def __len__(self) -> int:
         return len(self.submit)
 
     def take(self, rows: NDArray[np.intp]) -> Self:
-        """Return a table of the rows asked for, in the order given (ascending keeps the table sorted)."""
+        """Return a table of the requested rows, in the order given (ascending keeps the table sorted)."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in values.items():
             if name not in {"end_rule", "under_use"} and value is not None:
@@ -120,26 +120,26 @@ class JobTable:
         return type(self)(**values)
 
     def by_rule(self, under_use: UnderUse) -> Self:
-        """Return the table as another rule of under-use sees it: GPUs counted by another limit are not known."""
+        """Return the table for another rule of under-use: GPUs counted by another limit become unknown."""
         if under_use.below_pct == self.under_use.below_pct:
             return replace(self, under_use=under_use)
         return replace(self, under_use=under_use, gpus_active=np.full(len(self), np.nan))
 
     @property
     def wait_known(self) -> bool:
-        """Whether starts are what happened, not assumed to be the submission."""
+        """Whether starts are real, not assumed to be the submission."""
         return self.end_rule == "accounting"
 
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """What the ledger says of one run's GPUs; see JobTable."""
+    """The ledger's result for one run's GPUs; see JobTable."""
 
     used_ratio: float
     gpus_active: int
     coverage: float
     known_at: int
-    gpus_used: int | None = None  # of a hub that does not count them
+    gpus_used: int | None = None  # from a hub that does not count them
 
 
 def table_of(
@@ -187,15 +187,15 @@ def _floats(values: Iterable[float | None]) -> Floats:
 
 
 def ends_of(table: JobTable) -> Ints:
-    """Return when each run ended, UTC seconds [n]: as replay has it no earlier than it was submitted and started.
+    """Return when each run ended, UTC seconds [n]: as in replay, not before its submission and start.
 
-    Of a run that has not ended it says nothing.
+    For a run that has not ended the value is meaningless.
     """
     return np.maximum(table.end, np.maximum(table.start, table.submit))
 
 
 def known_at(table: JobTable, at: int) -> JobTable:
-    """Return the runs submitted before `at`, UTC seconds, with what was known of them before `at`."""
+    """Return the runs submitted before `at`, UTC seconds, with the values known before `at`."""
     t = table.take(np.flatnonzero(table.submit < at))
     started = (t.start != ABSENT) & (t.start < at)
     ended = (t.end != ABSENT) & (ends_of(t) < at)

@@ -1,6 +1,6 @@
-"""The history of one kind of key over a table: the packed row of each run's key as it was at the submission.
+"""The history of one kind of key over a table: the packed row of each run's key at its submission.
 
-Rows come from running totals and rates over the table's events, sorted by key.
+Rows are made from running totals and rates over the table's events, sorted by key.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ from gpuwaste.jobs.history.table_events import RING as RING_ITEM
 from gpuwaste.jobs.history.table_events import Events, Kind
 
 Places = NDArray[np.int64]
-_FEW: Final = 48  # keys: fewer go one by one, where an array's call costs more than it saves
+_FEW: Final = 48  # keys: fewer are processed one by one, as a call on arrays costs more than it saves
 _TALLIES: Final = 3
 _ENDED, _RUNNING, _QUEUED = (COUNTS.index(name) for name in ("ended", "running", "queued"))
 _LAST_SUBMIT, _LAST_FAIL = (INSTANTS.index(name) for name in ("last_submit", "last_fail"))
 _PEAK, _STREAK = LASTS.index("peak_1"), RECENT.index("streak")
-# What an end, and what a submission, leave behind in the row of its key.
+# What an end, and what a submission, changes in the row of its key.
 _LEFT: Final = np.dtype(
     [
         ("ews", "<f8", (len(EWS),)),
@@ -61,7 +61,7 @@ def accumulate(first: Any, counts: Any, begin: Floats, failed: Floats, log_run: 
 
 
 def _one_by_one(rates: Rates, failed: Floats, log_run: Floats) -> Iterator[Rates]:
-    """Yield rates and streak after each end of one key: no tuple is kept, which halves the time."""
+    """Yield rates and streak after each end of one key; no tuple is kept, which halves the time."""
     for bad, run in zip(failed.tolist(), log_run.tolist(), strict=True):
         rates = after_end(*rates, bad, run)
         yield rates
@@ -75,20 +75,20 @@ def running_totals(values: NDArray[Any], dtype: type[np.number[Any]]) -> NDArray
 
 
 def last_marked(marked: NDArray[np.bool_]) -> Places:
-    """Return for each place the last marked one up to it, -1 where there is none."""
+    """Return for each index the last marked one up to it, -1 where there is none."""
     return np.maximum.accumulate(np.where(marked, np.arange(len(marked)), -1))
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """How many events of each kind stand before some instants, counted over all keys in their sorted order."""
+    """Number of events of each kind before some instants, counted over all keys in their sorted order."""
 
-    codes: Places  # the key of each instant, a place in KeyHistory.keys
+    codes: Places  # the key of each instant, an index into KeyHistory.keys
     before: NDArray[np.int32]  # [Kind, instants]
 
     @property
     def sent_before(self) -> NDArray[np.int32]:
-        """How many submissions stand before each instant."""
+        """Number of submissions before each instant."""
         before: NDArray[np.int32] = self.before[Kind.SUBMIT]
         return before
 
@@ -100,8 +100,8 @@ class Positions:
 class KeyHistory:
     """All events of a table sorted by key; `prior` are the keys' rows before the table (ROW [keys]).
 
-    What ends and submissions leave behind stands in arrays that have the prior of every key after the last event, so
-    that each question is one look-up.
+    The results of ends and submissions are in arrays, followed by the prior of every key after the last event, so that
+    each query is one look-up.
     """
 
     def __init__(self, keys: Hashes, codes: Places, events: Events, prior: NDArray[np.void]) -> None:
@@ -113,7 +113,7 @@ class KeyHistory:
         self._send()
 
     def _sort(self, codes: Places) -> None:
-        """Sort the events by key (in a key they stay in order) and count them by kind."""
+        """Sort the events by key (stable within a key) and count them by kind."""
         events = self._events
         bits = max(len(events.jobs), 1).bit_length()
         order = np.sort((codes[events.jobs] << bits) | np.arange(len(events.jobs)))
@@ -141,7 +141,7 @@ class KeyHistory:
 
     @property
     def sent(self) -> Places:
-        """The rows of the table that count as a submission, sorted by key, in a key in order."""
+        """The rows of the table that count as a submission, sorted by key, within a key in order."""
         rows: Places = self._sent
         return rows
 
@@ -152,7 +152,7 @@ class KeyHistory:
         return begins
 
     def _ring_up(self) -> None:
-        """Put the remembered runs of all keys into one row of runs, the oldest first, an empty one at its end."""
+        """Put the remembered runs of all keys into one array, the oldest first, with an empty run at the end."""
         prior, ended, first = self._prior, self._ended, self._first[Kind.END]
         remembered = prior["instants"][:, END_0:] > 0
         held = np.concatenate(([0], np.cumsum(np.add.reduce(remembered, axis=1))))
@@ -167,7 +167,7 @@ class KeyHistory:
         self._ring_top, self._ring_first = held[1:], first + held[:-1]
 
     def _leave(self) -> None:
-        """Compute what each end leaves behind."""
+        """Compute the state after each end."""
         events, prior, ended = self._events, self._prior, self._ended
         first, count, codes = self._first[Kind.END], len(self._ended), self.at_submit.codes[self._ended]
         left = self._left = np.empty(count + len(self.keys), dtype=_LEFT)
@@ -206,7 +206,7 @@ class KeyHistory:
         return out
 
     def _send(self) -> None:
-        """Compute what each counted submission leaves behind: its amounts, and the length of the burst it ends."""
+        """Compute the state after each counted submission: its amounts, and the length of the burst it ends."""
         prior, sent, count = self._prior, self._sent, len(self._sent)
         left = self._sent_left = np.empty(count + len(self.keys), dtype=_SENT)
         left["submit"][:count], left["submit"][count:] = self._events.submit[sent], prior["instants"][:, _LAST_SUBMIT]
@@ -267,5 +267,5 @@ _SLOTS: Final = np.arange(1, RING + 1)
 
 
 def _place(before: Any, new: Any, count: int, codes: Places) -> Places:
-    """Return where the last event before an instant stands; the prior of the key where it has none."""
+    """Return the index of the last event before an instant, or of the key's prior where there is none."""
     return np.where(new > 0, before - 1, count + codes)

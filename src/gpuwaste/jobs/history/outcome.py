@@ -1,4 +1,4 @@
-"""How a run ended, in the classes that labels and history are made of (CONTRACTS.md, "Failure labels")."""
+"""How a run ended, in the classes that labels and history use (CONTRACTS.md, "Failure labels")."""
 
 from enum import IntEnum
 from typing import Final
@@ -15,7 +15,7 @@ class Outcome(IntEnum):
     OUT_OF_MEMORY = 3
     TIMEOUT = 4
     CANCELLED = 5  # after its start
-    SYSTEM = 6  # job_states.SYSTEM: no result of the job
+    SYSTEM = 6  # job_states.SYSTEM: not a result of the job
     NEVER_STARTED = 7  # cancelled before its start
 
 
@@ -26,7 +26,7 @@ _STATE: Final = {
     Outcome.OUT_OF_MEMORY: "OUT_OF_MEMORY",
     Outcome.TIMEOUT: "TIMEOUT",
     Outcome.CANCELLED: "CANCELLED",
-    Outcome.SYSTEM: "NODE_FAIL",  # stands for all of them
+    Outcome.SYSTEM: "NODE_FAIL",  # represents all of them
     Outcome.NEVER_STARTED: "CANCELLED",
 }
 _OWN: Final = (Outcome.COMPLETED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.TIMEOUT)
@@ -34,12 +34,12 @@ _BY_STATE: Final = {_STATE[outcome]: outcome for outcome in _OWN} | dict.fromkey
 
 
 def state_of(outcome: Outcome) -> str:
-    """Return a final state of the class as Slurm names it; "" for UNKNOWN."""
+    """Return one of Slurm's final states of the class; "" for UNKNOWN."""
     return _STATE[outcome]
 
 
 def outcome_of(state: str, *, started: bool) -> Outcome:
-    """Return the class of a final state as Slurm names it; a state that is none, or "", is UNKNOWN."""
+    """Return the class of one of Slurm's final states; any other state, or "", is UNKNOWN."""
     if state == "CANCELLED":
         return Outcome.CANCELLED if started else Outcome.NEVER_STARTED
     return _BY_STATE.get(state, Outcome.UNKNOWN)

@@ -1,4 +1,4 @@
-"""The packed history of keys: one row of 184 bytes a key, found by an open-addressing index."""
+"""The packed history of keys: one row of 184 bytes per key, found by an open-addressing index."""
 
 import mmap
 import struct
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from gpuwaste.jobs.history.history_keys import Hashes
 
-# Raise it when a key or the packed state changes; where features mean something else then, FEATURE_VERSION with it.
+# Increase it when a key or the packed state changes; if the meaning of features changes too, also FEATURE_VERSION.
 STATE_VERSION: Final = 4
-RING: Final = 8  # ended runs remembered one by one for each key, the newest first
+RING: Final = 8  # ended runs remembered individually per key, the newest first
 EWS: Final = ("fail_fast", "fail_slow", "run_mean", "run_var")
 COUNTS: Final = ("failed", "completed", "cancelled", "ended", "running", "queued")
 BURSTS: Final = ("burst", "since_end")  # submissions right after one another; submissions since the last end
@@ -37,15 +37,15 @@ ROW: Final = np.dtype(
 )
 SIZE: Final = ROW.itemsize
 END_0: Final = INSTANTS.index("last_end")
-LATE: Final = 16  # added to an outcome of the ring: the run came to its limit
+LATE: Final = 16  # added to an outcome of the ring: the run reached its limit
 
 
 def _at(name: str, item: int = 0) -> int:
-    """Return the place in a row of an item of one of its fields."""
+    """Return the offset in a row of an item of one of its fields."""
     return int(ROW.fields[name][1]) + item * ROW[name].base.itemsize if ROW.fields else 0
 
 
-# The parts of a row that one event rewrites, for struct: far quicker on one row than an array's items.
+# The parts of a row that one event rewrites, for struct: far faster on one row than array items.
 END_AT: Final = _at("ews")
 END_READ: Final = struct.Struct("<4d 6I HH 4s II28s4x 42s6x 6s6s 8s 4b")
 END_WRITE: Final = struct.Struct("<4d 6I HH 4s III28s 3e42s 6s6s B7s 4b")
@@ -60,7 +60,7 @@ USE: Final = struct.Struct("<3e")
 HALF: Final = struct.Struct("<e")
 KEY: Final = struct.Struct("<Q")
 NO_ROW: Final = 0  # the row of a key without history: never written
-_STEP: Final = 1 << 16  # rows added when full: an untouched page of new rows costs no memory
+_STEP: Final = 1 << 16  # rows added when full: untouched pages of new rows take no memory
 _LOAD: Final = 0.7
 
 
@@ -75,7 +75,7 @@ def empty_row() -> NDArray[np.void]:
 class KeyRows:
     """Rows by key. One writer; a row is written by one call of struct under the interpreter's lock.
 
-    A subclass has rows of its own: their first field is the key, eight bytes.
+    A subclass has its own row type: the first field is the key, eight bytes.
     """
 
     dtype: ClassVar[np.dtype[Any]] = ROW
@@ -83,7 +83,7 @@ class KeyRows:
 
     @classmethod
     def blank(cls) -> NDArray[np.void]:
-        """Return the one row of a key that nothing is known of (a zero-dimensional array)."""
+        """Return the row of an unknown key (a zero-dimensional array)."""
         return empty_row()
 
     def __init__(self, rows: NDArray[np.void] | None = None) -> None:
@@ -149,7 +149,7 @@ class KeyRows:
         return found
 
     def put_all(self, rows: NDArray[np.void]) -> None:
-        """Write whole rows by their keys, each once; new keys are added in the order given."""
+        """Write full rows by their keys, each once; new keys are added in the order given."""
         at = self.find_all(rows["key"])
         old = at != NO_ROW
         self.rows[at[old]] = rows[old]
@@ -158,7 +158,7 @@ class KeyRows:
             self._fill(np.concatenate((self.used(), new)))
 
     def keep(self, chosen: NDArray[np.int64]) -> None:
-        """Forget all rows but those chosen; row numbers change."""
+        """Drop all rows except those chosen; row numbers change."""
         self._fill(np.concatenate((self.blank().reshape(1), self.rows[chosen])))
 
     def _grow(self, needed: int) -> None:
@@ -177,7 +177,7 @@ class KeyRows:
         self._reindex()
 
     def _reindex(self) -> None:
-        """Build the index anew: at most 0.7 full with one more step of rows."""
+        """Rebuild the index: at most 0.7 full with one more step of rows."""
         size = 1 << 12
         while _LOAD * size < self.count + 1:
             size *= 2
@@ -188,20 +188,20 @@ class KeyRows:
 
 
 def _fresh(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return zeros in pages of their own: given back at once when let go, and not there before they are written."""
+    """Return zeros in pages of their own: freed at once when released, and not allocated before they are written."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return np.frombuffer(mmap.mmap(-1, count * dtype.itemsize, flags=private), dtype=dtype)
 
 
 def _index(keys: Hashes, size: int) -> NDArray[np.uint32]:
-    """Return the slots: each key's row at the first free place from its hash on; row 0 has no place."""
+    """Return the slots: each key's row is in the first free slot from its hash on; row 0 has no slot."""
     index: NDArray[np.uint32] = _fresh(size, np.dtype(np.uint32))
-    for begin in range(1, len(keys), _STEP):  # in parts: what is needed besides stays small
+    for begin in range(1, len(keys), _STEP):  # in parts: the additional memory stays small
         rows = np.arange(begin, min(begin + _STEP, len(keys)))
         at = keys[rows] & np.uint64(size - 1)
         while len(rows):
             free = index[at] == NO_ROW
-            index[at[free]] = rows[free]  # of several that ask for one place the last stays
+            index[at[free]] = rows[free]  # of several for one slot the last stays
             lost = index[at] != rows
             rows, at = rows[lost], (at[lost] + np.uint64(1)) & np.uint64(size - 1)
     return index

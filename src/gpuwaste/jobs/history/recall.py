@@ -1,7 +1,7 @@
-"""Recall: each user's last runs by job name, one by one, for sentences in the user's own numbers and for script hashes.
+"""Recall: each user's last runs by job name, one by one, for sentences with the user's numbers and for script hashes.
 
-The features of a model look back on counts; a sentence such as "your last 14 jobs named train used 1 of 4 GPUs" needs
-the runs themselves. A row of 220 bytes for each (user, normalised name), at most MAX_NAMES of them: 44 MB.
+The features of a model use counts; a sentence such as "your last 14 jobs named train used 1 of 4 GPUs" needs the runs
+themselves. A row of 220 bytes for each (user, normalised name), at most MAX_NAMES of them: 44 MB.
 """
 
 import struct
@@ -20,8 +20,8 @@ from gpuwaste.jobs.history.packed_rows import NO_ROW, KeyRows
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.accounting.job_record import JobRecord
 
-EVER: Final = -(2**53)  # before all that there is
-RING: Final = 16  # runs remembered of each name, the newest first
+EVER: Final = -(2**53)  # before every instant
+RING: Final = 16  # runs remembered per name, the newest first
 MAX_NAMES: Final = 200_000
 _FAILED: Final = frozenset({int(Outcome.FAILED), int(Outcome.OUT_OF_MEMORY)})
 _NEVER: Final = 0xFF  # no run
@@ -39,7 +39,7 @@ _ACTIVE_AT: Final = 10
 
 
 class OwnRun(NamedTuple):
-    """One ended run; `active` are the GPUs that worked, None where that was not measured; `script` 0 if not known."""
+    """One ended run; `active` are the GPUs that were used, None if not measured; `script` 0 if not known."""
 
     job_id: int
     script: int
@@ -68,7 +68,7 @@ class _Rows(KeyRows):
 
 
 class Recall:
-    """One writer; any thread may ask, since a row is read by one copy under the interpreter's lock."""
+    """One writer; any thread may read, since a row is read by one copy under the interpreter's lock."""
 
     def __init__(self, max_names: int = MAX_NAMES, rows: NDArray[np.void] | None = None) -> None:
         self.max_names = max_names
@@ -79,15 +79,15 @@ class Recall:
 
     @classmethod
     def of(cls, table: JobTable, max_names: int = MAX_NAMES) -> Self:
-        """Return what a whole table says, without scripts: the same as its ends told one by one."""
+        """Return the Recall of a table, without scripts: the same as after its ends one by one."""
         recall = cls(max_names)
         recall.add(table)
         return recall
 
     def add(self, table: JobTable, since: int = EVER) -> None:
-        """Take what a table says of the runs that ended from `since` on, UTC seconds, none of which is known.
+        """Add the table's runs that ended from `since` on, UTC seconds, none of which is known yet.
 
-        Of runs that ended before it has how many of their GPUs worked, where that was not known.
+        For runs that ended before, it adds how many of their GPUs were used, where that was not known.
         """
         ran = (table.end != ABSENT) & (table.outcome != Outcome.NEVER_STARTED)
         new = ran & (ends_of(table) >= since)
@@ -105,7 +105,7 @@ class Recall:
             self._used(key, int(table.job_id[row]), int(active[row]))
 
     def ended(self, job: JobRecord, at: int, outcome: Outcome, script: str = "") -> None:
-        """Take a run's end at UTC second `at`; one that never started is no run. `script` is its hash, hex."""
+        """Take a run's end at UTC second `at`; one that never started does not count. `script` is its hash, hex."""
         if outcome == Outcome.NEVER_STARTED:
             return
         start = self.rows.add(name_key(job.user, job.name)) * _ROW.itemsize
@@ -118,7 +118,7 @@ class Recall:
         self.bound()
 
     def used(self, job: JobRecord, active: int) -> None:
-        """Take what the ledger says of a run that has ended: how many of its GPUs worked."""
+        """Take the ledger's result for a run that has ended: how many of its GPUs were used."""
         self._used(name_key(job.user, job.name), job.job_id, active)
 
     def _used(self, key: int, of_job: int, active: int) -> None:
@@ -131,7 +131,7 @@ class Recall:
                 return
 
     def learn_script(self, user: str, name: str, job_id: int, script: str) -> None:
-        """Take the script's hash, hex, of a run that is remembered without it; of any other nothing."""
+        """Take the script's hash, hex, of a run that is remembered without it; ignore any other."""
         row = self.rows.find(name_key(user, name))
         view, runs = self.rows.view, row * _ROW.itemsize + _RUNS_AT
         for at in range(runs, runs + _BYTES if row != NO_ROW else runs, _RUN.size):
@@ -140,7 +140,7 @@ class Recall:
                 struct.pack_into("<I", view, at + _SCRIPT_AT, _short(script))
 
     def runs(self, user: str, name: str) -> list[OwnRun]:
-        """Return the last runs of this user with this name as normal_name folds it; the newest first."""
+        """Return the last runs of this user with this name as normalised by normal_name; the newest first."""
         row = self.rows.find(name_key(user, name))
         if row == NO_ROW:
             return []
@@ -153,7 +153,7 @@ class Recall:
         ]
 
     def script_says(self, user: str, name: str, script: str) -> ScriptSays:
-        """Tell whether a script, by its hash in hex, is one with which a run of this user and name failed."""
+        """Return whether a script, by its hash in hex, is one with which a run of this user and name failed."""
         mine = _short(script)
         failures = {run.script for run in self.runs(user, name) if run.failed and run.script} if mine else set()
         if not failures:
@@ -161,7 +161,7 @@ class Recall:
         return "same" if mine in failures else "changed"
 
     def bound(self) -> None:
-        """Forget the names whose last run ended longest ago, a quarter of them, where there are too many."""
+        """Drop the names whose last run ended longest ago, a quarter of them, where there are too many."""
         if len(self.rows) <= self.max_names:
             return
         at = self.rows.used()["at"].astype(np.int64)
@@ -170,7 +170,7 @@ class Recall:
         self.rows.keep(np.sort(newest))
 
     def copy(self) -> Self:
-        """Return runs of its own, the same ones."""
+        """Return an independent copy."""
         return type(self)(self.max_names, self.rows.used())
 
     def save(self, path: Path) -> None:
@@ -212,7 +212,7 @@ def _newest(table: JobTable, ran: NDArray[np.intp]) -> NDArray[np.void]:
 def _fill(
     runs: NDArray[np.void], row: NDArray[np.intp], place: NDArray[np.intp], table: JobTable, ran: NDArray[np.intp]
 ) -> None:
-    """Write runs of a table at their rows and places."""
+    """Write runs of a table at their rows and slots."""
     runs["job"][row, place] = (table.job_id[ran] & 0xFFFFFFFF).astype(np.uint32)
     runs["asked"][row, place] = np.clip(np.nan_to_num(table.gpus[ran]), 0, _MOST).astype(np.uint16)
     active = np.clip(np.nan_to_num(table.gpus_active[ran]), 0, _MOST)

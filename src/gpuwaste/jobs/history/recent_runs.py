@@ -1,7 +1,7 @@
-"""Each user's last submitted runs, with their progress (waiting, running, ended): kept live, and over a table.
+"""Each user's last submitted runs, with their state (pending, running, ended): kept live, and over a table.
 
-One row for each user: a user with many names and sizes has no more of them than any other. Over a table it is the
-row of any run's user as it was at the submission.
+One row per user: a user with many names and sizes does not have more rows than others. Over a table it is the row of
+any run's user at the submission.
 """
 
 import struct
@@ -16,9 +16,9 @@ from gpuwaste.jobs.history.key_windows import KeyHistory, Positions
 from gpuwaste.jobs.history.packed_rows import KEY, NO_ROW, KeyRows
 from gpuwaste.jobs.history.table_events import LAST_INSTANT, Events, Kind
 
-RUNS: Final = 16  # submitted runs remembered of each user, the newest first
-MAX_USERS: Final = 200_000  # above it the users whose last submission is oldest are forgotten
-ALIKE: Final = ("name", "shape", "exact")  # what runs are compared by: the low 32 bits of these keys' hashes
+RUNS: Final = 16  # submitted runs remembered per user, the newest first
+MAX_USERS: Final = 200_000  # above it the users whose last submission is oldest are dropped
+ALIKE: Final = ("name", "shape", "exact")  # the codes by which runs are compared: the low 32 bits of these keys' hashes
 MOMENTS: Final = ("submit", "start", "end")  # 0 is "not yet"
 WORDS: Final = ("job", *MOMENTS, *ALIKE)  # the fields of 32 bits; an empty place has 0 everywhere
 RECENT: Final = np.dtype([("key", "<u8"), ("words", "<u4", (len(WORDS), RUNS)), ("outcomes", "u1", (RUNS,))])
@@ -36,7 +36,7 @@ Codes = tuple[int, int, int]  # ALIKE's
 Times = NDArray[np.int32]
 _NEVER: Final = np.iinfo(np.int32).max  # after every event
 _BEFORE: Final = -1  # before every event
-# One run: its words as at the end of the table, and the events after which its start and its end are known.
+# One run: its words at the end of the table, and the events after which its start and its end are known.
 _RUN: Final = np.dtype(
     [("words", "<u4", (len(WORDS),)), ("started", "<i4"), ("ended", "<i4"), ("outcome", "u1")], align=True
 )
@@ -45,7 +45,7 @@ _JOB, _SUBMIT, _START, _END = (WORDS.index(name) for name in ("job", "submit", "
 
 
 class HistoryRows(NamedTuple):
-    """What history knows of n requests: packed_rows.ROW [n, keys], RECENT [n], and ALIKE's codes uint32 [n, 3]."""
+    """The history rows of n requests: packed_rows.ROW [n, keys], RECENT [n], and ALIKE's codes uint32 [n, 3]."""
 
     keys: NDArray[np.void]
     recent: NDArray[np.void]
@@ -74,7 +74,7 @@ class RecentRuns(KeyRows):
         return b"".join([view[(at := find(user) * size) : at + size] for user in users])
 
     def submitted(self, user: int, job_id: int, submit: int, codes: Codes) -> None:
-        """Put a run first; the oldest one goes."""
+        """Put a run first; the oldest one is dropped."""
         at = self.add(user) * self.size + _WORDS_AT
         view, last = self.view, at + len(WORDS) * _LINE
         view[at + _WORD.size : last] = bytes(view[at : last - _WORD.size])  # the first of each field is written below
@@ -86,20 +86,20 @@ class RecentRuns(KeyRows):
             self.bound()
 
     def started(self, user: int, job_id: int, submit: int, at: int) -> None:
-        """Take the start of a run; nothing where it is no longer remembered."""
+        """Take the start of a run; ignored where it is no longer remembered."""
         if place := self._place(user, job_id, submit):
             row, slot = place
             _WORD.pack_into(self.view, row + _START_AT + slot * _WORD.size, at)
 
     def ended(self, user: int, job_id: int, submit: int, at: int, outcome: int) -> None:
-        """Take the end of a run; nothing where it is no longer remembered."""
+        """Take the end of a run; ignored where it is no longer remembered."""
         if place := self._place(user, job_id, submit):
             row, slot = place
             _WORD.pack_into(self.view, row + _END_AT + slot * _WORD.size, at)
             self.view[row - _WORDS_AT + _OUTCOMES_AT + slot] = outcome
 
     def bound(self) -> None:
-        """Forget the users whose last submission is oldest, a quarter of them, where there are too many."""
+        """Drop the users whose last submission is oldest, a quarter of them, where there are too many."""
         if len(self) <= self.max_users:
             return
         newest = self.used()["words"][:, WORDS.index("submit"), 0].astype(np.int64)
@@ -121,12 +121,12 @@ class RecentRuns(KeyRows):
 
 
 class RecentHistory:
-    """All submissions of a table in the order of `user`, the history by user; a question is one look-up."""
+    """All submissions of a table in the order of `user`, the history by user; each query is one look-up."""
 
     def __init__(
         self, table: JobTable, events: Events, user: KeyHistory, codes: NDArray[np.uint32], prior: NDArray[np.void]
     ) -> None:
-        """Line the runs up; `codes` are the table's, [n, 3], and `prior` the users' rows before it (RECENT [users])."""
+        """Arrange the runs; `codes` are the table's, [n, 3], and `prior` the users' rows before it (RECENT [users])."""
         self._user = user
         self._asked, own = _runs(table, events, codes)
         held = prior["words"][:, _SUBMIT] > 0
@@ -165,7 +165,7 @@ class RecentHistory:
         return out
 
     def _go_on(self, own: NDArray[np.void], rows: NDArray[np.intp]) -> None:
-        """Tell of runs that the prior knows as waiting or running what the table says of the rest."""
+        """Add the table's starts and ends to runs that are pending or running in the prior."""
         codes = self._user.at_submit.codes
         moved = (own["started"] < _NEVER) | (own["ended"] < _NEVER)
         for row in rows[moved[rows]].tolist():
@@ -181,7 +181,7 @@ class RecentHistory:
 
 
 def _runs(table: JobTable, events: Events, codes: NDArray[np.uint32]) -> tuple[Times, NDArray[np.void]]:
-    """Return after how many events each row is submitted, and its run (_RUN)."""
+    """Return the number of events before each row's submission, and its run (_RUN)."""
     at = np.full((len(Kind), len(table)), _NEVER, dtype=np.int32)
     at[events.kinds, events.jobs] = np.arange(len(events.jobs), dtype=np.int32)
     runs = np.zeros(len(table), dtype=_RUN)

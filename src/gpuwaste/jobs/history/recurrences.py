@@ -1,7 +1,7 @@
-"""What a key remembers of all its ended runs: exponentially weighted rates, one step for each end.
+"""A key's memory of all its ended runs: exponentially weighted rates, one step for each end.
 
-Each step is written twice, for one run and for arrays of keys, with the same float64 operations in the same order,
-so that both give the same bits.
+Each step is implemented twice, for one run and for arrays of keys, with the same float64 operations in the same
+order, so that both give the same bits.
 """
 
 import math
@@ -20,10 +20,10 @@ PACE: Final = 0.2  # of run times: on the last 3.1 ends
 HALF_MAX: Final = 65504.0  # the largest float16
 STREAK_MAX: Final = 127
 COUNT_MAX: Final = (1 << 16) - 1
-NEAR_LIMIT: Final = 0.95  # a run is at its limit from this share of it, or a minute before it
-BURST_S: Final = 60.0  # submissions of one key with no longer gap between them are one burst
+NEAR_LIMIT: Final = 0.95  # a run is at its limit from this share of it on, or from one minute before it
+BURST_S: Final = 60.0  # submissions of one key with gaps up to this are one burst
 PEAK_UNIT_B: Final = float(1 << 28)  # of the last peak: a float16 then holds 16 B to 16 TiB
-Rates = tuple[float, float, float, float, float]  # rows.EWS, then the streak
+Rates = tuple[float, float, float, float, float]  # packed_rows.EWS, then the streak
 
 
 def after_end(  # noqa: PLR0917 a call for each key of each end: keywords would take a fifth of it
@@ -76,12 +76,12 @@ def _blend(old: Floats, new: Floats, weight: float) -> Floats:
 
 
 def log_of(value: float) -> float:
-    """Return the natural logarithm of seconds or bytes, 1 at least; NaN stays NaN."""
+    """Return the natural logarithm of seconds or bytes, at least 1; NaN stays NaN."""
     return math.log(max(value, 1.0)) if value == value else value  # noqa: PLR0124
 
 
 def logs_of(values: Floats) -> Floats:
-    """Return `log_of` for each: by the same function, since numpy's may differ in the last bit."""
+    """Return `log_of` for each, with the same function, since numpy's may differ in the last bit."""
     return np.fromiter(map(log_of, values.tolist()), dtype=np.float64, count=len(values))
 
 
@@ -96,11 +96,11 @@ def half(amount: float | None) -> float:
 
 
 def at_limit(run_s: float, limit_s: float) -> bool:
-    """Tell whether a run came so near its limit that the limit ended it (False where one is not known)."""
+    """Return whether a run was so near its limit that the limit ended it (False where one is not known)."""
     return run_s >= NEAR_LIMIT * limit_s or run_s >= limit_s - MINUTE_S
 
 
-# By the codes of a ring's outcomes: an Outcome, and LATE with it where the run came to its limit.
+# By the codes of a ring's outcomes: an Outcome, plus LATE where the run reached its limit.
 FAILED_OF: Final = np.full(2 * LATE, np.nan)
 FAILED_OF[[Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.FAILED + LATE, Outcome.OUT_OF_MEMORY + LATE]] = 1.0
 FAILED_OF[[Outcome.COMPLETED, Outcome.COMPLETED + LATE]] = 0.0

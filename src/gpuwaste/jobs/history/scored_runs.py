@@ -1,4 +1,4 @@
-"""ScoredRuns: a model's scores of runs at their submission, kept until the corrections have learnt from their ends."""
+"""ScoredRuns: a model's scores of runs at their submission, kept until the corrections have learned from their ends."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
@@ -18,10 +18,10 @@ _SCORES: Final = "score_"
 
 
 class Corrections(Protocol):
-    """What learns from the models' own errors: raw scores at the submission meet the outcome at the end."""
+    """Learns from the models' own errors: compares raw scores at the submission with the outcome at the end."""
 
     def score(self, state: HistoryState, request: JobRequest) -> Scores:
-        """Return the raw output of each model for a request that the state does not know yet."""
+        """Return the raw output of each model for a request that is not in the state yet."""
         ...
 
     def ended(self, scores: Scores, job: JobRecord) -> None:
@@ -29,7 +29,7 @@ class Corrections(Protocol):
         ...
 
     def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
-        """Compare them with what the ledger says of the ended run, by that rule; comes after `ended`, or never."""
+        """Compare them with the ledger's result for the ended run, by that rule; called after `ended`, or never."""
         ...
 
 
@@ -45,36 +45,36 @@ class ScoredRuns:
         return len(self._scores)
 
     def learn_for(self, corrections: Corrections | None, model: str) -> None:
-        """Learn for a model, by its hash: what another one said of the runs in the system is forgotten."""
+        """Learn for a model, by its hash: scores of another model for runs in the system are dropped."""
         self.corrections = corrections
         if model != self.model:
             self._scores.clear()
         self.model = model
 
     def submitted(self, state: HistoryState, request: JobRequest, run: RunId) -> None:
-        """Score a run that the state does not know yet."""
+        """Score a run that is not in the state yet."""
         if self.corrections is not None:
             self._scores[run] = self.corrections.score(state, request)
 
     def ended(self, run: RunId, job: JobRecord) -> None:
-        """Learn how a run ended; the scores of one with GPUs are kept until their use is known."""
+        """Learn from a run's end; the scores of a run with GPUs are kept until their use is known."""
         if self.corrections is not None and run in self._scores:
             self.corrections.ended(self._scores[run], job)
             if not job.gpus:
                 del self._scores[run]
 
     def used(self, run: RunId, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
-        """Learn what the GPUs of a run did."""
+        """Learn from the use of a run's GPUs."""
         scores = self._scores.pop(run, None)
         if self.corrections is not None and scores is not None:
             self.corrections.gpu_use(scores, job, use, under_use)
 
     def forget(self, run: RunId) -> None:
-        """Let go of a run of which nothing more is told."""
+        """Drop a run for which no more events are expected."""
         self._scores.pop(run, None)
 
     def copy(self) -> "ScoredRuns":
-        """Return the scores without what learns from them: to save them elsewhere."""
+        """Return the scores without the corrections: to save them elsewhere."""
         other = ScoredRuns()
         other.model, other._scores = self.model, dict(self._scores)
         return other
@@ -94,5 +94,5 @@ class ScoredRuns:
 
 
 def numbers(rows: Iterable[tuple[int, ...]], width: int) -> NDArray[np.int64]:
-    """Return int64 [n, width], number by number: other threads get their turn while many rows are saved."""
+    """Return int64 [n, width], number by number: other threads can run while many rows are saved."""
     return np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, width)

@@ -1,4 +1,4 @@
-"""A log in Standard Workload Format as a JobTable, with what the log knows."""
+"""A log in Standard Workload Format as a JobTable, with the facts of the log."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ KEPT: Final = 1000  # bad rows; facts.bad counts them all
 
 
 class SwfLog(NamedTuple):
-    """A log that was read: n jobs, what is known in it, and its first bad rows."""
+    """A log that was read: n jobs, its facts, and its first bad rows."""
 
     table: JobTable
     facts: SwfFacts
@@ -24,7 +24,7 @@ class SwfLog(NamedTuple):
 def swf_table(path: Path, cluster: str = "") -> SwfLog:
     """Read a log, plain or compressed; `cluster` is its file's name where it is not given.
 
-    A run told twice (same number, same start) counts once; the second is a bad row, of line 0. Raises UsageError where
+    A repeated run (same number, same start) counts once; the second is a bad row, of line 0. Raises UsageError where
     the file cannot be opened and NoDataError where there is no job in it.
     """
     facts, rows = read_swf(read_lines(path), cluster or path.name.partition(".swf")[0])

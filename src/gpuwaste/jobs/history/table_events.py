@@ -1,4 +1,4 @@
-"""The events of a table in the one order of the history stream: what each run adds, and when."""
+"""The events of a table in the order of the history stream: what each run adds, and when."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Kind(IntEnum):
     SUBMIT = 4
 
 
-# The order at equal seconds. What happens to a run in the second of its start or of its submission comes after that.
+# The order at equal seconds. Events of a run in the second of its start or submission follow the start or submission.
 _SUBMIT: Final = 5
 _RANK: Final = {Kind.END: 0, Kind.GONE: 0, Kind.LEDGER: 1, Kind.START: 2, Kind.SUBMIT: _SUBMIT}
 _RANK_AT_START: Final = {**_RANK, Kind.END: 3, Kind.LEDGER: 4}
@@ -39,7 +39,7 @@ RING: Final = np.dtype([("end", "<u4"), ("amounts", "<f2", (len(AMOUNTS),)), ("o
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Which of a table's runs an earlier state has seen, how far: booleans [n]."""
+    """Which of a table's runs an earlier state has seen, and which of their events: booleans [n]."""
 
     submitted: Bools
     started: Bools
@@ -47,7 +47,7 @@ class Known:
 
     @classmethod
     def of(cls, table: JobTable, runs: Mapping[tuple[int, int], Any]) -> Self:
-        """Look the runs up; a run that stands in the table twice counts as known the second time."""
+        """Look up the runs; a run that is in the table twice counts as known the second time."""
         flags = np.zeros((3, len(table)), dtype=np.bool_)
         if runs:
             pairs = zip(table.job_id.tolist(), table.submit.tolist(), strict=True)
@@ -59,9 +59,9 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The events in order, `kinds` and `jobs` (rows of the table), and what an end adds for each row of the table.
+    """The events in order, `kinds` and `jobs` (rows of the table), and for each row of the table what its end adds.
 
-    `counted` are the rows that count as a submission of their own; a repeated row is asked for a vector and no more.
+    `counted` are the rows that count as a submission of their own; a repeated row only gets a vector.
     """
 
     kinds: NDArray[np.uint8]
@@ -114,7 +114,7 @@ def events_of(table: JobTable, known: Known) -> Events:
 
 
 def _first(table: JobTable) -> Bools:
-    """Tell which rows are the first of their run; repeats stand beside each other in a sorted table."""
+    """Return which rows are the first of their run; repeats are adjacent in a sorted table."""
     first = np.ones(len(table), dtype=np.bool_)
     first[1:] = (table.submit[1:] != table.submit[:-1]) | (table.job_id[1:] != table.job_id[:-1])
     return first

@@ -1,1 +1,1 @@
-"""History in bulk: sources give raw pages, pages are kept and parsed, runs go into the store."""
+"""Bulk import of history: sources return raw pages, pages are kept and parsed, runs are stored."""

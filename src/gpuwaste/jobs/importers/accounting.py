@@ -1,4 +1,4 @@
-"""Accounting read again and again into the hub's open store: a window at a time, with an overlap for late rows."""
+"""Periodic import of accounting into the hub's open store: one window at a time, with an overlap for late rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 CHUNK: Final = 2000  # runs written at a time
-CHUNK_STEPS: Final = 20_000  # and steps, which bound the memory of a chunk where jobs have very many
+CHUNK_STEPS: Final = 20_000  # and steps, which limit the memory of a chunk where jobs have very many
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """Seconds between imports, seconds read again each time, days read by the first."""
+    """Seconds between imports, seconds that are read again each time, days that the first import reads."""
 
     every_s: float = 60.0
     overlap_s: float = 3600.0
@@ -27,10 +27,10 @@ class ImportSettings:
 
 
 class AccountingImport:
-    """Brings the runs of one cluster; `read_until` is UTC seconds, None before anything was read.
+    """Imports the runs of one cluster; `read_until` is UTC seconds, None before anything was read.
 
-    `learn` is called with the runs that were stored, `aside` with the bad rows of a window and how many of them are
-    new in quarantine.
+    `learn` is called with the runs that were stored, `aside` with the bad rows of a window and the number of them
+    that are new in quarantine.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class AccountingImport:
         self._aside = aside
 
     def read_new(self, cluster: str, now: int, settings: ImportSettings) -> tuple[int, set[RunKey]]:
-        """Read from the mark, less the overlap, to `now`; return where that began, and the runs that were told.
+        """Read from the mark, minus the overlap, to `now`; return where that began, and the runs that were read.
 
         The mark moves with each window. Raises GpuwasteError.
         """
@@ -63,7 +63,7 @@ class AccountingImport:
         return start, told
 
     def read(self, start: int, end: int) -> set[RunKey]:
-        """Read the runs that overlap [start, end]; return their keys. Raises GpuwasteError, some runs may be stored."""
+        """Read the runs that overlap [start, end]; return their keys. Raises GpuwasteError, with some runs stored."""
         told: set[RunKey] = set()
         found, steps = SortedRows(), 0
         for row in self._slurm.accounting(start, end):
@@ -78,7 +78,7 @@ class AccountingImport:
         return told
 
     def _write(self, found: SortedRows) -> set[RunKey]:
-        """Store the runs so far, and begin with none."""
+        """Store the collected runs, and clear the collection."""
         runs, found.records = found.records, {}
         upsert_jobs(self._store, tuple(runs.values()))
         self._learn(tuple(runs.values()))

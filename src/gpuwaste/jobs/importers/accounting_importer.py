@@ -1,4 +1,4 @@
-"""The one importer of accounting: when to read it, what to do while it is down, and runs that it has forgotten."""
+"""The importer of accounting: when to read it, what to do while it is down, and runs that are missing in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class ImportStatus:
-    """How the import stands; `read_until` is UTC seconds, None before anything was read."""
+    """The state of the import; `read_until` is UTC seconds, None before anything was read."""
 
     read_until: int | None = None
     failures: int = 0  # in a row
@@ -70,7 +70,7 @@ class ImportStatus:
 
 
 class QuarantinedRows(Part):
-    """Counts rows that are kept aside, for any thread."""
+    """Counts quarantined rows, for any thread."""
 
     def __init__(self) -> None:
         self._rows = Counter(
@@ -84,16 +84,16 @@ class QuarantinedRows(Part):
         return cls()
 
     def add(self, source: str, rows: int) -> None:
-        """Note rows that were kept aside."""
+        """Count rows that were quarantined."""
         self._rows.labels(source).inc(rows)
 
     def counted(self) -> Iterable[Metric]:
-        """Return what was counted."""
+        """Return the counts."""
         return self._rows.collect()
 
 
 class Importer(Part):
-    """Brings runs from accounting, run by `worker`; keeps trying while it is down."""
+    """Imports runs from accounting, run by `worker`; retries while it is down."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Importer(Part):
         settings: ImportSettings,
         bus: Bus,
     ) -> None:
-        """Take what imports; `bus` is told RunsStored and Imported."""
+        """Take the objects to import with; RunsStored and Imported are published on `bus`."""
         self._store = store
         self._slurm = slurm
         self._site = site
@@ -122,7 +122,7 @@ class Importer(Part):
         self._partitions_at_us: int | None = None
         self._wide_at_us: int | None = None
         self._missing: frozenset[RunKey] = frozenset()
-        self.defaults: SiteDefaults | None = None  # what the partitions give, None until Slurm has been asked
+        self.defaults: SiteDefaults | None = None  # defaults of the partitions, None until Slurm has been queried
         self.worker = Worker("importer", self.step, clock)
 
     @classmethod
@@ -147,7 +147,7 @@ class Importer(Part):
 
     @property
     def status(self) -> ImportStatus:
-        """How the import stands; any thread may ask."""
+        """The state of the import; any thread may read it."""
         return ImportStatus(self._accounting.read_until, self._trouble.times, self._trouble.words, self._bad_rows)
 
     def step(self) -> float:
@@ -188,9 +188,9 @@ class Importer(Part):
             _QUARANTINED.log(rows=new, line=bad[0].line, reason=bad[0].reason)
 
     def _refresh_missing(self, cluster: str, seen: set[RunKey], first: int) -> None:
-        """Look further back for runs that are open here and were not told: accounting may have ended them in the past.
+        """Read further back for open runs that accounting did not return: they may have ended earlier.
 
-        One look for each set of such runs, and not too often.
+        Once for each set of such runs, and not too often.
         """
         open_runs = open_run_keys(self._store, cluster)
         missing = frozenset(key for key in open_runs if key not in seen)
@@ -223,7 +223,7 @@ class Importer(Part):
 
 
 def accounting_families(lag_s: float | None, *, ok: bool) -> Iterator[Metric]:
-    """Yield the age of what was read, where anything was, and whether the last import succeeded."""
+    """Yield the age of the newest imported accounting, if any, and whether the last import succeeded."""
     lag = GaugeMetricFamily("gpuwaste_hub_accounting_lag_seconds", "Age of the newest accounting that was read.")
     if lag_s is not None:
         lag.add_metric([], lag_s)

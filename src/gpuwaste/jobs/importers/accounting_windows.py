@@ -1,4 +1,4 @@
-"""Accounting over a long time as pages: a window after the other, so that no question is too large for slurmdbd."""
+"""Accounting over a long time as pages: one window after the other, so that no query is too large for slurmdbd."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,9 @@ from gpuwaste.slurm.formats.slurm_times import format_time
 
 @dataclass(frozen=True, slots=True)
 class AccountingPeriod:
-    """What to read, UTC seconds: from `start`, or where it is None from the last window that was read, to `end`.
+    """What to read, UTC seconds: from `start` to `end`; where `start` is None, from the last window that was read.
 
-    `overlap_s` is read again before that window, for rows that came late; `first_s` is how far the very first import
-    goes back.
+    `overlap_s` is read again before that window, for late rows; `first_s` is how far the very first import goes back.
     """
 
     start: int | None
@@ -26,11 +25,11 @@ class AccountingPeriod:
 
     @property
     def context(self) -> Mapping[str, str]:
-        """What tells an import of this period from another, to go on with it where it was cut off."""
+        """What identifies an import of this period, to continue it where it was interrupted."""
         return {"from": "" if self.start is None else str(self.start)}
 
     def begin(self, resume: Resume | None) -> int:
-        """Return where to begin: an import that was cut off goes on at its last window."""
+        """Return where to begin: an interrupted import continues at its last window."""
         if self.start is None:
             return self.end - self.first_s if resume is None else resume.position - self.overlap_s
         cut_off = resume is not None and not resume.ended and resume.context.get("from") == str(self.start)
@@ -38,7 +37,7 @@ class AccountingPeriod:
 
 
 def windows(start: int, end: int, window_s: int = DAY_S) -> Iterator[tuple[int, int]]:
-    """Yield the windows that make up [start, end], none where it is empty."""
+    """Yield the windows that cover [start, end], none where it is empty."""
     while start < end:
         stop = min(start + window_s, end)
         yield start, stop
@@ -50,7 +49,7 @@ def window_pages(
 ) -> Iterator[RawPage]:
     """Yield the pages of each window; the mark moves to a window's end with its last page.
 
-    A window without a row is one empty page, so that it is known to have been read. Raises as `read` does.
+    A window without a row is one empty page, so that it is recorded as read. Raises as `read` does.
     """
     number = 0
     for start, end in windows(period.begin(resume), period.end, period.window_s):

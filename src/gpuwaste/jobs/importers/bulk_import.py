@@ -1,6 +1,6 @@
-"""The bulk import: pages of a source into the store, one after the other, and kept pages once more.
+"""The bulk import: pages of a source into the store, one after the other, and kept pages again.
 
-A page's work is done in this process or in a pool's: keep the raw bytes, parse them, write the runs as JSON.
+A page is processed in this process or in a pool: keep the raw bytes, parse them, write the runs as JSON.
 """
 
 import os
@@ -26,10 +26,10 @@ from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.store.hub.json_rows import NO_ROWS, to_json
 
 ASSUMED: Final = "submit + run"
-_FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
+_FEW_ASSUMED: Final = 0.01  # a source with a smaller share of assumed starts has waits
 
 Progress = Callable[[int, int], None]
-"""progress(until, runs): how far the source was read, and how many runs the page had."""
+"""progress(until, runs): the position up to which the source was read, and the runs of the page."""
 
 
 def work_page(
@@ -41,7 +41,7 @@ def work_page(
     *,
     users: UserNames = SAME,
 ) -> PageRow:
-    """Keep a page, unless it is `kept` already, and parse it; the rows are in a scratch file of the store."""
+    """Keep a page, unless it is already `kept`, and parse it; the rows are in a scratch file of the store."""
     files = PageFiles(store)
     kept = kept or files.keep(page.data)
     found = SortedRows(page.line)
@@ -86,7 +86,7 @@ def work_pages(
 ) -> Generator[PageRow]:
     """Yield the pages' rows in their order; `processes` under 2, or a single page, need no pool.
 
-    Raises GpuwasteError as the pages and the parser do, after the pages before.
+    Raises GpuwasteError as the pages and the parser do, after the pages before the error.
     """
     rest, work = iter(pages), partial(work_page, kind, context, store, users=users)
     first = next(rest, None)
@@ -105,7 +105,7 @@ def work_pages(
 
 
 def _parsed(kind: str, context: Mapping[str, str], page: RawPage, notes: Notes) -> Iterator[JobRecord | BadRow]:
-    """Parse a page; where it cannot be read as a whole it is one bad row, and kept."""
+    """Parse a page; a page that cannot be read at all is one bad row, and kept."""
     parse = parser_of(kind)
     try:
         yield from parse(page.data, context, notes)
@@ -122,11 +122,11 @@ def import_source(
     progress: Progress = lambda *_: None,
     users: UserNames = SAME,
 ) -> ImportResult:
-    """Read what a source has anew; each page is stored with its mark before the next one is.
+    """Import the new data of a source; each page is stored with its mark before the next one.
 
-    `users` have the runs under their names on the hub's host.
-    Raises NoDataError, with nothing stored, where the first page has bad rows alone; GpuwasteError as the source does,
-    after what it gave is stored.
+    Runs are stored under the names on the hub's host, by `users`.
+    Raises NoDataError, with nothing stored, where the first page has only bad rows; GpuwasteError as the source does,
+    after the pages before it are stored.
     """
     began = time.monotonic()
     result = ImportResult(source.kind, source.key, source.cluster)
@@ -134,7 +134,7 @@ def import_source(
     import_id: int | None = None
     store.forget_taken()
     pages = work_pages(source.kind, source.context, path, source.pages(resume), processes, users=users)
-    with closing(pages):  # however this ends, no process writes beside the store any more
+    with closing(pages):  # however this ends, no process writes next to the store any more
         for page in pages:
             if import_id is None:
                 if resume is None and page.bad_count and not page.runs:
@@ -144,7 +144,7 @@ def import_source(
             page.discard()
             progress(page.until, page.runs)
     result.end_rule = _end_rule(store, source.key)
-    if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
+    if import_id is None and resume is not None and not resume.ended:  # it was interrupted after its last page
         import_id = store.begin(source.kind, source.key, source.cluster, source.context)
     if import_id is not None:
         store.end(import_id, result.end_rule)
@@ -153,7 +153,7 @@ def import_source(
 
 
 def _refused(store: HistoryStore, source: ImportSource, page: PageRow) -> NoDataError:
-    """Forget a first page without a run, and return what to say: this is no file of that kind."""
+    """Drop a first page without a run, and return the error: the file is not of that kind."""
     page.discard()
     store.drop(page.digest)
     first = page.bad[0]
@@ -166,7 +166,7 @@ def _refused(store: HistoryStore, source: ImportSource, page: PageRow) -> NoData
 def import_again(
     store: HistoryStore, path: Path, *, progress: Progress = lambda *_: None, users: UserNames = SAME
 ) -> list[ImportResult]:
-    """Parse every kept page again, in the order in which they were read, and take what they give now."""
+    """Parse every kept page again, in the order in which they were read, and store the new result."""
     results: dict[str, ImportResult] = {}
     for kept in store.kept_pages():
         if kept.key not in results:
@@ -199,7 +199,7 @@ def read_again(files: PageFiles, path: Path, kept: KeptPage, users: UserNames = 
 
 
 def _end_rule(store: HistoryStore, key: str) -> str:
-    """Return how the ends of a source's runs are known."""
+    """Return the rule by which the ends of a source's runs are known."""
     runs, notes = store.notes(key)
     assumed = notes.get("assumed_starts", 0)
     return ASSUMED if assumed > _FEW_ASSUMED * runs else "accounting"

@@ -1,4 +1,4 @@
-"""A file as pages: read on from the last stored page of it, cut where the format allows it."""
+"""A file as pages: read from its last stored page on, cut where the format allows it."""
 
 import hashlib
 import io
@@ -14,16 +14,17 @@ from gpuwaste.slurm.accounting.sacct_file import Cut
 from gpuwaste.slurm.formats.log_file import open_log, read_lines
 
 Cutter = Callable[[Iterable[bytes], int, int], Iterator[Cut]]
-"""cut(lines, position, line): pieces of the lines, which begin at that byte and are numbered from that line."""
+"""cut(lines, position, line): pieces of the lines; the first begins at that byte and has that line number."""
 
 
 def file_pages(
     path: Path, place: str, cut: Cutter, resume: Resume | None, context: Mapping[str, str]
 ) -> Iterator[RawPage]:
-    """Yield the pages of a file from its last stored page on; none where nothing follows that.
+    """Yield the pages of a file from its last stored page on; none where nothing follows it.
 
-    The page is found by its digest; a file that holds something else there, or was read in another `context`, is read
-    from its beginning. Where the file is damaged, what was read before it comes first. Raises UsageError, ParseError.
+    The page is identified by its digest; a file with other content there, or read with another `context`, is read from
+    its beginning. Where the file is damaged, the pages before the damage are yielded first. Raises UsageError,
+    ParseError.
     """
     lines = read_lines(path)
     position, line = 0, 1
@@ -33,7 +34,7 @@ def file_pages(
         if stored and not following:
             return
         if stored:
-            # The last page comes again: more steps of its last run may follow.
+            # The last page is read again: more steps of its last run may follow.
             position, line, lines = resume.position, resume.line, chain(stored, [following], lines)
         else:
             lines = read_lines(path)
@@ -80,7 +81,7 @@ def first_lines(path: Path) -> tuple[bytes, bytes]:
 
 
 def _skip(lines: Iterator[bytes], resume: Resume) -> list[bytes]:
-    """Read up to the end of the stored page and return its lines; none where something else is there."""
+    """Read up to the end of the stored page and return its lines; none where the content differs."""
     at, parts = 0, list[bytes]()
     digest = hashlib.sha256()
     for text in lines:
@@ -101,6 +102,6 @@ def _until_damage(lines: Iterable[bytes], damage: list[ParseError]) -> Iterator[
 
 
 def plain_size(path: Path) -> int | None:
-    """Return the file's bytes; None where it is compressed, and its positions go further. Raises UsageError."""
+    """Return the file's size; None where it is compressed, as positions go beyond its size. Raises UsageError."""
     with open_log(path) as file:
         return os.fstat(file.fileno()).st_size if isinstance(file, io.BufferedReader) else None

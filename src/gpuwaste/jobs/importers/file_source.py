@@ -1,4 +1,4 @@
-"""The source of a file that a command names, by the option and by what the file begins with."""
+"""The source for a file given to a command, by the option and the beginning of the file."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from gpuwaste.slurm.accounting.json_jobs import looks_like_json
 
 
 def sacct_file(path: Path, cluster: str, *, zone: str, delimiter: str = "|", columns: str = "") -> ImportSource:
-    """Return the source of a file that sacct -P or sacct --json wrote. Raises UsageError, ParseError."""
+    """Return the source for a file that sacct -P or sacct --json wrote. Raises UsageError, ParseError."""
     if looks_like_json(first_line(path)):
         return SacctJson(path, cluster)
     return SacctFile(path, cluster, delimiter=delimiter, columns=columns, zone=zone)
 
 
 def csv_file(path: Path, mapping: Path | None, cluster: str, *, zone: str) -> ImportSource:
-    """Return the source of a CSV file. Raises UsageError, ConfigError, ParseError."""
+    """Return the source for a CSV file. Raises UsageError, ConfigError, ParseError."""
     if mapping is None:
         raise UsageError("--csv: --mapping TOML must name the columns (docs/how-to/history.md)")
     return CsvFile(path, mapping, cluster, zone=zone)

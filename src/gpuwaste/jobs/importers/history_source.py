@@ -1,7 +1,7 @@
-"""A source of history: raw pages, a parser that needs only a page and its context, and the rows that it returns.
+"""A source of history: raw pages, a parser that needs only a page and its context, and the returned rows.
 
-A file of `gpuwaste.jobs.importers.sources` has `parse` with the signature of `Parser`; the file's name is the kind that
-is stored with its pages, by which they can be parsed again years later.
+A module of `gpuwaste.jobs.importers.sources` has `parse` with the signature of `Parser`; its name is the kind that is
+stored with its pages, by which they can be parsed again years later.
 """
 
 from collections import Counter
@@ -19,17 +19,17 @@ from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import Aside
 
-Notes = Counter[str]  # what a parser counts, by name
-KEPT_BAD: Final = 2000  # bad rows of a piece that are kept aside; all are counted
-EACH_ONCE: Final = frozenset({"csv"})  # kinds whose rows are a run each: a second row of a run is another run's
-PAGE_B: Final = 8 * 1024**2  # about how much of a file makes a page
+Notes = Counter[str]  # counts of a parser, by name
+KEPT_BAD: Final = 2000  # bad rows of a piece that are quarantined; all are counted
+EACH_ONCE: Final = frozenset({"csv"})  # kinds with one row per run: a second row of a run belongs to another run
+PAGE_B: Final = 8 * 1024**2  # approximate size of a file's page
 
 
 @dataclass(slots=True)
 class SortedRows:
     """The rows of a piece of accounting whose first line is `first_line`; a later row of a run replaces an earlier one.
 
-    A row of which a single field cannot be read is a run all the same; `unread` has the first such row of each field.
+    A row with a single field that cannot be read is still a run; `unread` has the first such row of each field.
     """
 
     first_line: int = 1
@@ -40,7 +40,7 @@ class SortedRows:
     notes: Notes = field(default_factory=Notes)
 
     def add(self, row: JobRecord | BadRow) -> None:
-        """Take in a row."""
+        """Add a row."""
         if isinstance(row, JobRecord):
             if row.run_key in self.records:
                 self.notes["twice"] += 1
@@ -58,7 +58,7 @@ class SortedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawPage(PagePlace):
-    """A raw piece of a source that holds whole runs; `mark` is where the source stands once the page is stored."""
+    """A raw piece of a source that holds complete runs; `mark` is the source's position once the page is stored."""
 
     data: bytes
     mark: int
@@ -69,31 +69,31 @@ class ImportSource(Protocol):
 
     @property
     def kind(self) -> str:
-        """The file of `sources` whose parser reads the pages."""
+        """The module of `sources` whose parser reads the pages."""
         ...
 
     @property
     def key(self) -> str:
-        """What is read, as KIND:FILE or KIND:CLUSTER; its marks and pages are found by it."""
+        """The name of what is read, KIND:FILE or KIND:CLUSTER; the key of its marks and pages."""
         ...
 
     @property
     def cluster(self) -> str:
-        """The cluster that the runs are of, where they do not say it themselves."""
+        """The cluster of the runs, where they do not name it themselves."""
         ...
 
     @property
     def context(self) -> Mapping[str, str]:
-        """All that the parser needs to know beside a page."""
+        """Everything that the parser needs in addition to a page."""
         ...
 
     @property
     def size(self) -> int | None:
-        """How far positions go, for the progress bar; None where it is not known."""
+        """The last position, for the progress bar; None where it is not known."""
         ...
 
     def pages(self, resume: Resume | None) -> Iterator[RawPage]:
-        """Yield what has not been read yet; the last page that was stored, `resume`, may come again.
+        """Yield the pages that have not been read yet; the last page that was stored, `resume`, may be repeated.
 
         Raises GpuwasteError, also after some pages.
         """
@@ -101,10 +101,10 @@ class ImportSource(Protocol):
 
 
 Parser = Callable[[bytes, Mapping[str, str], Notes], Iterator[JobRecord | BadRow]]
-"""parse(data, context, notes): the runs and bad rows of a page, lines numbered from 1; adds to notes what it counts.
+"""parse(data, context, notes): the runs and bad rows of a page, lines numbered from 1; adds its counts to notes.
 
-Raises GpuwasteError only where the whole page cannot be read. The count "assumed_starts" (runs whose start is their
-submission for want of a wait) decides by which rule the ends of a source are known.
+Raises GpuwasteError only where the entire page cannot be read. The count "assumed_starts" (runs whose start is their
+submission because the wait is missing) decides by which rule the ends of a source are known.
 """
 
 KINDS: Final[ModuleRegistry[Any]] = ModuleRegistry(sources, "parse")

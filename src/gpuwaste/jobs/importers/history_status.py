@@ -1,4 +1,4 @@
-"""What `gpuwaste history` prints: the documents of what the store holds and of what an import did, and the text."""
+"""The output of `gpuwaste history`: the documents about the store's content and about an import, and the text."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,7 +46,7 @@ class HistoryMonth(Struct, kw_only=True, frozen=True):
 
 
 class OpenRuns(Struct, kw_only=True, frozen=True):
-    """The runs of one cluster that have no end."""
+    """The runs of one cluster without an end."""
 
     cluster: str
     open: int
@@ -54,7 +54,7 @@ class OpenRuns(Struct, kw_only=True, frozen=True):
 
 
 class UnreadField(Struct, kw_only=True, frozen=True):
-    """A field that is unknown where its value cannot be read."""
+    """A field that is unknown because its value cannot be read."""
 
     source: str
     field: str
@@ -62,7 +62,7 @@ class UnreadField(Struct, kw_only=True, frozen=True):
 
 
 class AsideRows(Struct, kw_only=True, frozen=True):
-    """Rows of one source that were kept aside for one reason."""
+    """Rows of one source that were quarantined for one reason."""
 
     source: str
     reason: Annotated[str, Meta(description="With * for its numbers and names.")]
@@ -72,7 +72,7 @@ class AsideRows(Struct, kw_only=True, frozen=True):
 
 
 class HistoryStatus(Document, kw_only=True, frozen=True):
-    """What the store holds of history."""
+    """The history in the store."""
 
     store: Annotated[str, Meta(description="The file.")]
     sources: list[HistorySource]
@@ -86,7 +86,7 @@ class HistoryStatus(Document, kw_only=True, frozen=True):
 
 
 class ImportsDocument(Document, kw_only=True, frozen=True):
-    """What `gpuwaste history import` prints."""
+    """The output of `gpuwaste history import`."""
 
     store: str
     again: bool
@@ -94,7 +94,7 @@ class ImportsDocument(Document, kw_only=True, frozen=True):
 
 
 def status_document(store: HistoryStore, place: Path | str, now: int) -> HistoryStatus:
-    """Return sources, marks, runs by cluster, month and state, runs without an end, and rows kept aside."""
+    """Return sources, marks, runs by cluster, month and state, runs without an end, and quarantined rows."""
     sources = store.ask("history_sources")
     quarantine = store.ask("history_quarantine", {"limit": QUARANTINE_ROWS})
     found = {
@@ -112,7 +112,7 @@ def status_document(store: HistoryStore, place: Path | str, now: int) -> History
 
 
 def _unread(store: HistoryStore, source: str) -> list[UnreadField]:
-    """Return the fields of a source that are unknown because their values cannot be read, and in how many runs."""
+    """Return the fields of a source that are unknown because their values cannot be read, and the number of runs."""
     return [
         UnreadField(source=source, field=name, runs=runs)
         for name, runs in unread_fields(store.notes(source)[1]).items()
@@ -120,7 +120,7 @@ def _unread(store: HistoryStore, source: str) -> list[UnreadField]:
 
 
 def status_text(document: HistoryStatus) -> str:
-    """Return the document for a person."""
+    """Return the document as readable text."""
     parts = [f"store {document.store}"]
     if document.sources:
         parts.append(_table(("source", "imports", "pages", "raw", "kept", "runs", "bad", "stands at", "ends"), [

@@ -1,7 +1,7 @@
-"""HistoryStore: a hub's store as the bulk import writes it, a page at a time, each in one transaction with its mark.
+"""HistoryStore: a hub's store for the bulk import, written one page at a time, each in one transaction with its mark.
 
-One process holds the file, or the lake's lease: no hub runs on it meanwhile. What a method has written is on disk when
-it returns.
+One process holds the file, or the lake's lease: no hub runs on it meanwhile. A method's writes are on disk when it
+returns.
 """
 
 import json
@@ -19,14 +19,14 @@ from gpuwaste.store.hub.hub_store import Aside, mark_of, put_aside
 from gpuwaste.store.hub.lake_store import lake_options
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
-PAGE_VERSION: Final = 2  # raised where pages give columns that they did not give before
-UNREAD: Final = "unread "  # a note of a page with this name and a field's: runs of which it cannot be read
-KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
+PAGE_VERSION: Final = 2  # increased when the parsers return new columns
+UNREAD: Final = "unread "  # a note of a page with this name and a field's: runs in which the field cannot be read
+KEPT_CLASHES: Final = 2000  # quarantined per page; all are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """Where a page of a source lies: bytes of a file (unpacked) or UTC seconds of a window; `line` is its first."""
+    """Place of a page in a source: bytes of a file (decompressed) or UTC seconds of a window; `line` is its first."""
 
     position: int
     until: int
@@ -35,7 +35,7 @@ class PagePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePlace(PagePart):
-    """The same with its number, and what its lines are numbered in."""
+    """The same with its number, and the `place` within which its lines are numbered."""
 
     number: int
     place: str
@@ -64,14 +64,14 @@ class PageRow(PagePlace):
         return {"file": str(self.steps), "columns": STEP_COLUMNS.types} if self.steps else {}
 
     def discard(self) -> None:
-        """Remove the files, once they are taken."""
+        """Remove the files after they have been stored."""
         for file in (self.rows, self.steps):
             if file is not None:
                 file.unlink(missing_ok=True)
 
 
 def source_notes(db: Database, key: str) -> tuple[int, dict[str, int]]:
-    """Return the runs of a source in a store and the sums of what its parser counted."""
+    """Return the runs of a source in a store and the sums of its parser's counts."""
     runs, sums = 0, dict[str, int]()
     for row in db.rows("import_notes", {"key": key}):
         runs += row["runs"]
@@ -81,13 +81,13 @@ def source_notes(db: Database, key: str) -> tuple[int, dict[str, int]]:
 
 
 def unread_fields(notes: Mapping[str, int]) -> dict[str, int]:
-    """Return in how many runs each field cannot be read, by what the parser counted."""
+    """Return the number of runs in which each field cannot be read, from the parser's counts."""
     return {name.removeprefix(UNREAD): runs for name, runs in sorted(notes.items()) if name.startswith(UNREAD)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume(PagePart):
-    """The last page of a source that was read: where it lies, its digest, the context of that import, and its end."""
+    """The last page of a source that was read: its place, its digest, the context of that import, and its end."""
 
     digest: str
     context: Mapping[str, str]
@@ -115,7 +115,7 @@ class HistoryStore:
 
     @classmethod
     def open(cls, path: Path, clock: Clock) -> Self:
-        """Open or create the store. Raises StoreError, which says what to do where a hub holds it."""
+        """Open or create the store. Raises StoreError, which names what to do where a hub holds it."""
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -133,7 +133,7 @@ class HistoryStore:
 
     @classmethod
     def open_lake(cls, location: LakeLocation, path: Path, clock: Clock, scratch: Path) -> Self:
-        """Open or create a lake in the place of the file at `path`, beside which pages are kept. Raises StoreError.
+        """Open or create a lake in place of the file at `path`, next to which pages are kept. Raises StoreError.
 
         DuckDB spills into the directory `scratch`.
         """
@@ -159,14 +159,14 @@ class HistoryStore:
         self._db.close()
 
     def begin(self, kind: str, key: str, cluster: str, context: Mapping[str, str]) -> int:
-        """Note that an import begins; returns its id."""
+        """Record that an import begins; return its id."""
         values = {"kind": kind, "key": key, "cluster": cluster, "context": json.dumps(dict(context), sort_keys=True)}
         with self._db.writing():
             row = self._db.rows("import_begin", {**values, "now": self._now()})[0]
         return int(row["id"])
 
     def end(self, import_id: int, end_rule: str) -> None:
-        """Note that an import has read all."""
+        """Record that an import has read everything."""
         with self._db.writing():
             self._db.run("import_end", {"id": import_id, "end_rule": end_rule, "now": self._now()})
 
@@ -184,14 +184,14 @@ class HistoryStore:
         )  # fmt: skip
 
     def mark(self, key: str) -> int | None:
-        """Return where a source stands."""
+        """Return a source's mark."""
         return mark_of(self._db, key)
 
     def take(self, import_id: int, key: str, page: PageRow, *, once: bool = False) -> tuple[PageRow, int]:
-        """Take a page's runs and bad rows, note it, and set the source's mark.
+        """Store a page's runs and bad rows, record the page, and set the source's mark.
 
-        Returns the page and how many runs changed. `once`: each row is a run, so that one with the key of a run that
-        an earlier page has brought, ended and with other values, is another run: it is a bad row of the page returned.
+        Returns the page and how many runs changed. `once`: each row is a run, so that a row with the key of a run of an
+        earlier page that has ended and has other values is another run: it is a bad row of the returned page.
         """
         with self._db.writing():
             page, changed = self._take_runs(page, once=once)
@@ -209,11 +209,11 @@ class HistoryStore:
         return page, changed
 
     def forget_taken(self) -> None:
-        """Begin with a source: no page of it was taken."""
+        """Begin with a source: clear the record of its stored pages."""
         self._db.run("import_keys_create")
 
     def take_again(self, import_id: int, page: PageRow, *, once: bool = False) -> tuple[PageRow, int]:
-        """Take what a kept page gives now, in the place of its bad rows; returns what `take` does."""
+        """Store the new result of a kept page, replacing its bad rows; returns the same as `take`."""
         with self._db.writing():
             page, changed = self._take_runs(page, once=once)
             self._db.run("quarantine_forget", {"source": page.place, "line": page.line, "lines": page.lines})
@@ -223,7 +223,7 @@ class HistoryStore:
         return page, changed
 
     def drop(self, digest: str) -> None:
-        """Remove a page's file where no import has taken it."""
+        """Remove a page's file where no import has stored the page."""
         if not self._db.rows("page_used", {"digest": digest}):
             self.files.remove(digest)
 
@@ -232,7 +232,7 @@ class HistoryStore:
         return list(map(kept_page, self._db.rows("pages_kept")))
 
     def notes(self, key: str) -> tuple[int, dict[str, int]]:
-        """Return the runs of a source and the sums of what its parser counted."""
+        """Return the runs of a source and the sums of its parser's counts."""
         return source_notes(self._db, key)
 
     def ask(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -254,7 +254,7 @@ class HistoryStore:
         return page, changed + len(take_details(self._db))
 
     def _without_clashes(self, page: PageRow) -> PageRow:
-        """Take the runs that would replace another run of this import out of what changed, as bad rows."""
+        """Remove the runs that would replace another run of this import from the changed ones, as bad rows."""
         clashes = self._db.rows("jobs_clashes")
         self._db.run("jobs_clashes_delete")
         self._db.run("import_keys_add")

@@ -1,4 +1,4 @@
-"""What an import into the store did, counted page by page."""
+"""The result of an import into the store, counted page by page."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Final
@@ -12,7 +12,7 @@ _SHOWN_BAD: Final = 5
 
 @dataclass(slots=True)
 class BadLine:
-    """A line that could not be read, or not all of it."""
+    """A line that could not be read, entirely or in part."""
 
     source: str
     line: int
@@ -21,7 +21,7 @@ class BadLine:
 
 @dataclass(slots=True)
 class UnreadValues(BadLine):
-    """The runs in which a field is unknown because its value cannot be read: the first line, and how many they are."""
+    """The runs in which a field is unknown because its value cannot be read: the first line, and their number."""
 
     runs: int = 0
 

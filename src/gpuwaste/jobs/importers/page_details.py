@@ -1,6 +1,6 @@
-"""PageReader: after an update, reads kept pages in the background for columns that the earlier version did not read.
+"""PageReader: after an update, reads kept pages in the background for columns that the old version did not read.
 
-Only details and steps of runs that the store holds are written: what was known, judged and sent stays as it is.
+Only details and steps of runs in the store are written: known values, judgements and sent events do not change.
 """
 
 import threading
@@ -36,7 +36,7 @@ _FAILED: Final = log_event.warning(
 
 
 class PageDetails:
-    """The pages that are due, each taken in one transaction with the note that it was."""
+    """The pages that are due, each stored in one transaction with the note that it was."""
 
     def __init__(self, store: HubStore) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class PageDetails:
             return list(map(kept_page, db.rows("pages_due", _VERSION)))
 
     def take(self, kept: KeptPage, page: PageRow | None) -> int:
-        """Write what a page gives, None for one that is gone; returns how many runs had new details."""
+        """Write the details of a page, None for one that is gone; return how many runs had new details."""
         with self._store.writing() as db:
             taken = []
             if page is not None and page.runs:
@@ -63,7 +63,7 @@ class PageDetails:
 
 
 class PageReader(Part):
-    """`worker` runs it, and ends where nothing is due; a hub that is killed goes on with the next page."""
+    """`worker` runs it, and ends when nothing is due; a hub that is killed continues with the next page."""
 
     late = True
 
@@ -85,7 +85,7 @@ class PageReader(Part):
         return HOUR_S if self.step(self.worker.stopping) else None
 
     def step(self, stop: threading.Event) -> int:
-        """Read what is due, until `stop`; returns how many pages are left. Raises nothing that the store can cause."""
+        """Read the due pages, until `stop`; return how many pages are left. Raises nothing that the store can cause."""
         failed, problem, runs = 0, "", 0
         try:
             due = self._pages.due()
@@ -101,7 +101,7 @@ class PageReader(Part):
                 runs += self._read(kept)
             except GpuwasteError as error:
                 failed, problem = failed + 1, problem or str(error)
-            # Half of the time is left to whoever waits for the processors.
+            # Half of the time is left to other work on the processors.
             if stop.is_set() or self._clock.wait(stop, time.monotonic() - began):
                 return len(due) - done - 1 + failed
         if failed:

@@ -1,4 +1,4 @@
-"""Raw pages beside the store: each compressed in a file that its digest names, so that a page is kept once."""
+"""Raw pages next to the store: each compressed in a file named by its digest, so that a page is kept once."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ class PageFiles:
         self.scratch = self.folder / _SCRATCH
 
     def prepare(self) -> None:
-        """Make the folders and remove what an import that was killed left unfinished. Raises StoreError."""
+        """Make the folders and remove unfinished files of a killed import. Raises StoreError."""
         try:
             self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
             for file in self.scratch.iterdir():
@@ -63,7 +63,7 @@ class PageFiles:
         return Kept(digest, len(data), len(packed))
 
     def has(self, digest: str) -> bool:
-        """Tell whether a page is there: an administrator may have removed it."""
+        """Return whether a page exists: an administrator may have removed it."""
         return self._path(digest).exists()
 
     def read(self, digest: str) -> bytes:
@@ -80,11 +80,11 @@ class PageFiles:
         return data
 
     def remove(self, digest: str) -> None:
-        """Remove a page that nothing refers to."""
+        """Remove a page that is no longer referenced."""
         self._path(digest).unlink(missing_ok=True)
 
     def remove_named(self, names: Callable[[str], bool], *, only_count: bool) -> int:
-        """Remove the pages whose text names somebody, or count them; returns how many. Raises StoreError."""
+        """Remove the pages whose text names a person, or only count them; return how many. Raises StoreError."""
         removed = 0
         for path in sorted(self.folder.glob("[0-9a-f][0-9a-f]/*.z")):
             if names(decoded(self.read(path.stem))):

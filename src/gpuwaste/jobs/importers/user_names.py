@@ -1,4 +1,4 @@
-"""UserNames: which users of other clusters are which users of the hub's host, by a CSV file of the site."""
+"""UserNames: maps users of other clusters to users of the hub's host, by a CSV file of the site."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,12 +19,12 @@ _KEY: Final = "[hub] user_names_file"
 
 @dataclass(frozen=True, slots=True)
 class UserNames:
-    """The names on the hub's host, by cluster and name there; who is not in it has the same name everywhere."""
+    """The names on the hub's host, by cluster and name there; users not listed have the same name everywhere."""
 
     of: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def renamed(self, run: JobRecord) -> JobRecord:
-        """Return the run under the name of its user on the hub's host."""
+        """Return the run with its user's name on the hub's host."""
         person = self.of.get((run.cluster, run.user))
         return run if person is None else replace(run, user=person)
 
@@ -37,7 +37,7 @@ SAME: Final = UserNames()
 
 
 def read_user_names(file: str, own_cluster: str = "") -> UserNames:
-    """Return the names of a file, "" for none. Raises ParseError naming the line, and what to do."""
+    """Return the names of a file, "" for no file. Raises ParseError naming the line, and what to do."""
     if not file:
         return SAME
     path = Path(file)

@@ -37,7 +37,7 @@ _REFUSED: Final = log_event.warning(
     "curves-refused: the agent of node {node} refuses to answer for a job's samples: {error}",
     "Does [agent] hub_user name the hub's user there? Compare the clocks, and munge's keys.",
 )
-PATIENCE_S: Final = 20.0  # of an exchange: the agent's child has fifteen seconds
+PATIENCE_S: Final = 20.0  # for an exchange: the agent's child process has fifteen seconds
 _BUSY_S: Final = 0.5  # between two tries, in the first half of the time
 _WORDS: Final[dict[NodeState, str]] = {
     "unreachable": "the node's agent does not answer",
@@ -53,12 +53,12 @@ _STATES: Final[dict[int, NodeState]] = {401: "refused", 403: "refused", 404: "no
 _OK: Final = 200
 _MOST_VALUES: Final = 400_000  # of an answer: an honest one has fewer, however many GPUs
 _GZIP: Final = 31
-_decoding = threading.Lock()  # numbers take ten times their text: one answer at a time
+_decoding = threading.Lock()  # decoded numbers take ten times their text: one answer at a time
 _decoder = decoder(NodeSamples)
 
 
 class AgentSamples:
-    """Asks agents; threads may share one object. Raises ConfigError where the URL or the CA cannot be used."""
+    """Requests samples from agents. Thread-safe. Raises ConfigError where the URL or the CA cannot be used."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class AgentSamples:
         *,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """`url` has {address} (NodeAddr) or {node} in the host's place; a node has `patience_s` for its answer."""
+        """`url` has {address} (NodeAddr) or {node} as host; a node must answer within `patience_s`."""
         self._url = url
         self._patience_s = patience_s
         self._clock = clock
@@ -79,7 +79,7 @@ class AgentSamples:
         self._tls = tls_context(ca) if scheme_of(url) == "https" else None
 
     def ask(self, question: SampleQuestion, own: Collection[str], most_gpus: int) -> NodeCurves:
-        """Return what a node has of a run, or why it has nothing. Raises nothing."""
+        """Return a node's samples of a run, or why there are none. Raises nothing."""
         try:
             address = self._address(question.node)
         except UnknownSiteError:
@@ -99,7 +99,7 @@ class AgentSamples:
             return without(question.node, "invalid")
 
     def _answer(self, url: str, target: str) -> HttpAnswer:
-        """Send the question, again while the agent answers another one. Raises WireError."""
+        """Send the request, again while the agent is busy with another one. Raises WireError."""
         until_us = self._clock.mono_us() + int(self._patience_s * 1e6)
         while True:
             left_s = (until_us - self._clock.mono_us()) / 1e6
@@ -123,13 +123,13 @@ class AgentSamples:
         return without(node, state)
 
     def _address(self, node: str) -> str:
-        """Return where the node is: an IPv4 address of its NodeAddr where it has one; "" for no node of Slurm's."""
+        """Return the node's address: the IPv4 address of its NodeAddr if any; "" for a node that is not in Slurm."""
         found = sorted(self._site.addresses(node))
         return next((one for one in found if ip_address(one)), found[0] if found else "")
 
 
 def scheme_of(url: str) -> str:
-    """Return http or https of the agents' URL. Raises ConfigError."""
+    """Return the scheme of the agents' URL, http or https. Raises ConfigError."""
     try:
         return parse_endpoint(_filled(url, "node", "127.0.0.1")).scheme
     except ConfigError as error:
@@ -137,7 +137,7 @@ def scheme_of(url: str) -> str:
 
 
 def without(node: str, state: NodeState) -> NodeCurves:
-    """Return what is said of a node that gave nothing."""
+    """Return the entry of a node without samples."""
     return NodeCurves(node=node, state=state, words=_WORDS.get(state, ""))
 
 
@@ -146,10 +146,10 @@ def _filled(url: str, node: str, address: str) -> str:
 
 
 def checked(body: bytes, question: SampleQuestion, own: Collection[str], most_gpus: int) -> NodeCurves:
-    """Return the samples that a node has of a run: of the GPUs that are the run's own, within the window.
+    """Return a node's samples of a run: of the run's own GPUs, within the window.
 
-    `own` are the GPUs that the ledger has of the run on this node; where it has none yet, `most_gpus` are taken. Raises
-    ParseError where it is no answer to the question.
+    `own` are the GPUs that the ledger has of the run on this node; if it has none yet, up to `most_gpus` are accepted.
+    Raises ParseError where the body does not answer the question.
     """
     with _decoding:
         found = _decoded(body)

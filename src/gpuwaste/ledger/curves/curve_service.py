@@ -1,6 +1,6 @@
-"""GET /v1/jobs/ID/curves: the samples of a job's newest runs, asked for when somebody looks and kept for a while.
+"""GET /v1/jobs/ID/curves: the samples of a job's newest runs, fetched on request and cached for a while.
 
-The nodes of a run are asked at the same time, a few runs at once for all users. Nothing of it goes to the ledger.
+The nodes of a run are queried at the same time, a few runs at once for all users. None of it goes to the ledger.
 """
 
 import gzip
@@ -38,20 +38,20 @@ _PER_MINUTE: Final = 120
 _MINUTE_US: Final = 60_000_000
 MOST_RUNS: Final = 4
 _MOST_AT_ONCE: Final = 6
-_MOST_POINTS: Final = 64_000  # of a quantity, over all GPUs of an answer
+_MOST_POINTS: Final = 64_000  # per quantity, over all GPUs of an answer
 _FEWEST_POINTS: Final = 120
 _MOST_HOURS: Final = 20_000
 _DEADLINE_S: Final = 25.0
 _SLACK_US: Final = 60_000_000  # a node's clock may differ; the run's key keeps others' samples out
 _RUNNING_S: Final = 10.0
 _ENDED_S: Final = 3600.0
-_SETTLE_S: Final = 120  # after its end a run's last samples may still come
+_SETTLE_S: Final = 120  # so long after a run's end its last samples may still arrive
 _FINAL: Final = frozenset({"answered", "no_samples", "past_retention", "gone", "not_asked"})
 Hours = dict[str, list[HourMean]]
 
 
 class QuestionBudget:
-    """How many questions to nodes a user may cause in a minute; any thread."""
+    """How many requests to nodes a user may cause in a minute. Thread-safe."""
 
     def __init__(self, clock: Clock, most: int = _PER_MINUTE) -> None:
         self._clock = clock
@@ -60,7 +60,7 @@ class QuestionBudget:
         self._asked: dict[str, deque[int]] = {}
 
     def take(self, user: str, questions: int) -> None:
-        """Count questions, one at least, of a user's. Raises Refusal 429 where the minute has no room for them."""
+        """Count a user's requests to nodes, at least one. Raises Refusal 429 where the minute's budget is used up."""
         now_us = self._clock.mono_us()
         with self._lock:
             for name in [name for name, times in self._asked.items() if times[-1] < now_us - _MINUTE_US]:
@@ -75,7 +75,7 @@ class QuestionBudget:
 
 
 class Curves(Part):
-    """Answers for a job's samples; blocks, for the threads of requests."""
+    """Returns a job's samples; blocks, for the threads of requests."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Curves(Part):
         agents: AgentSamples | None,
         prometheus: PrometheusSamples | None,
     ) -> None:
-        """`agents` and `prometheus` are None where they are not to be asked."""
+        """`agents` and `prometheus` are None where they are not to be queried."""
         self._reads = reads
         self._store = store
         self._clock = clock
@@ -96,7 +96,7 @@ class Curves(Part):
         self._budget = QuestionBudget(clock)
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[bytes]] = {}
-        self._pool = ThreadPoolExecutor(_MOST_AT_ONCE * MOST_NODES, "curves")  # nobody waits for another's node
+        self._pool = ThreadPoolExecutor(_MOST_AT_ONCE * MOST_NODES, "curves")  # no request waits for another's node
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -113,7 +113,7 @@ class Curves(Part):
         )
 
     def packed(self, scope: Scope, printed_id: str, question: JobQuestion, node: str | None) -> bytes:
-        """Return the document as gzip'd JSON; `node` keeps to one node of the runs. Raises Refusal."""
+        """Return the document as gzip'd JSON; `node` restricts it to one node of the runs. Raises Refusal."""
         found = self._reads.runs(scope, printed_id, question)
         started = sorted((run for run in found if run.start is not None), key=lambda run: run.start or 0, reverse=True)
         runs = [(run, _nodes(run, node)) for run in started[:MOST_RUNS]]
@@ -150,12 +150,12 @@ class Curves(Part):
         return packed
 
     def close(self) -> None:
-        """Ask no more; what is under way is not waited for."""
+        """Send no more requests, without waiting for those in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _document(self, printed_id: str, runs: Sequence[tuple[JobRecord, Sequence[str]]], left_out: int) -> JobCurves:
         room, asked = MOST_NODES, []
-        # An agent answers one question at a time: the runs of a node follow each other, and none is refused meanwhile.
+        # An agent answers one request at a time: the runs of a node are queried in turn, so that none is refused.
         turns: dict[str, threading.Lock] = defaultdict(threading.Lock)
         gpus = sum(run.gpus or 1 for run, _ in runs)
         points = max(_FEWEST_POINTS, min(MOST_POINTS, _MOST_POINTS // max(1, gpus)))
@@ -194,7 +194,7 @@ class Curves(Part):
             return without(name, "unreachable")
 
     def _node(self, run: JobRecord, node: str, turn: threading.Lock, points: int, hours: list[HourMean]) -> NodeCurves:
-        """Return what there is of a run on a node: samples where it has them, and hours."""
+        """Return the samples of a run on a node, if any, and its hours."""
         start_us = (run.start or 0) * 1_000_000
         end_us = self._clock.utc_us() if run.end is None else run.end * 1_000_000
         exactly = RunWindow(run.job_id, run.start or 0, start_us, max(end_us, start_us + 1), points)
@@ -211,7 +211,7 @@ class Curves(Part):
         return replace(found, hours=hours)
 
     def _hours(self, run: JobRecord, nodes: Sequence[str]) -> Hours:
-        """Return what the ledger has of the run, by node."""
+        """Return the ledger's hours of the run, by node."""
         asked = {"cluster": run.cluster, "job_id": run.job_id, "start": run.run_key.start, "nodes": list(nodes)}
         with self._store.reader() as db:
             rows = db.rows("curve_hours", {**asked, "most": _MOST_HOURS})
@@ -229,7 +229,7 @@ class Curves(Part):
 
 
 def _result_of(future: "Future[bytes]") -> bytes:
-    """Return what another request is asking for already. Raises as that does, and Refusal."""
+    """Return the result that another request is already fetching. Raises as that does, and Refusal."""
     try:
         return future.result(2 * _DEADLINE_S)
     except TooLate as error:
@@ -245,7 +245,7 @@ def _nodes(run: JobRecord, only: str | None) -> list[str]:
 
 
 def _described(found: NodeCurves, run: JobRecord) -> NodeCurves:
-    """Say why an answer has nothing, and where it begins late."""
+    """Add why an answer is empty or begins late."""
     since, days = found.kept_since, found.kept_days
     if found.state != "answered":
         return found

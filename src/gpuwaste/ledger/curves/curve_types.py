@@ -1,7 +1,7 @@
-"""The samples of one job over time: what an agent answers for its node, and the document that the hub makes of it.
+"""The samples of one job over time: an agent's answer for its node, and the hub's document made from it.
 
-Columns instead of rows: a series has a value for each instant of `t_ms`, null where nothing is known. Times of columns
-are UTC milliseconds, all others UTC seconds.
+Columns instead of rows: a series has a value for each instant of `t_ms`, null where it is unknown. Times of columns are
+UTC milliseconds, all others UTC seconds.
 """
 
 from typing import Annotated, Final, Literal
@@ -14,7 +14,7 @@ from gpuwaste.net.sample_query import MOST_POINTS
 SCHEMA: Final = 1
 MOST_COLUMN: Final = 2 * MOST_POINTS + 1  # with a null in each gap
 MOST_NODES: Final = 16  # of all runs of an answer
-MOST_GPUS: Final = 128  # of one node: 16 GPUs of 7 MIG instances are 112
+MOST_GPUS: Final = 128  # per node: 16 GPUs with 7 MIG instances each are 112
 _FAR: Final = 1e15
 _FAR_MS: Final = 2**50
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:\-/]{1,128}\Z")]
@@ -32,15 +32,15 @@ _Interval = Annotated[
 Instance = Annotated[str, Meta(pattern=r"^[0-9/]{0,16}\Z", description="The MIG instance; empty: a whole GPU.")]
 NodeState = Literal[
     "answered",  # the samples are here
-    "no_samples",  # the node has none of the run: its agent did not run, or held no GPU for it
+    "no_samples",  # the node has none of the run: its agent did not run, or had no GPU of it
     "past_retention",
     "unreachable",
     "gone",  # Slurm no longer has the node
-    "not_served",  # an older agent, or one that is not to answer
+    "not_served",  # an older agent, or [agent] serve_samples is off
     "refused",
     "busy",
     "failed",
-    "invalid",  # no answer of an honest agent
+    "invalid",  # not an answer of a genuine agent
     "not_asked",
 ]
 
@@ -54,7 +54,7 @@ class CurveSeries(Struct, frozen=True, kw_only=True):
 
 
 class GpuCurves(Struct, frozen=True, kw_only=True):
-    """The series of one GPU; one that was never read is null."""
+    """The series of one GPU; a series that was never read is null."""
 
     gpu_uuid: Name
     instance: Instance = ""
@@ -67,7 +67,7 @@ class GpuCurves(Struct, frozen=True, kw_only=True):
 
 
 QUANTITIES: Final = ("util_pct", "sm_pct", "mem_used_b", "power_w")
-"""The series of a GPU, in the order in which their values travel."""
+"""The series of a GPU, in the order in which their values are sent."""
 
 
 class NodeSamples(Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class HourMean(Struct, frozen=True, kw_only=True):
 
 
 class NodeCurves(Struct, frozen=True, kw_only=True):
-    """The samples of a run on one node; `hours` has its CPUs, and stands in where there are no samples."""
+    """The samples of a run on one node; `hours` has its CPUs, and is used where there are no samples."""
 
     node: str
     state: Annotated[NodeState, Meta(description="Whether the node's samples are here, and if not, why.")]

@@ -1,4 +1,4 @@
-"""Asks the Prometheus that scrapes the agents: it may have what a node no longer has, at its own interval."""
+"""Queries the Prometheus that scrapes the agents: it may have older samples than a node, at its own interval."""
 
 import json
 import math
@@ -32,16 +32,16 @@ _Column = list[float | None]
 
 
 class PrometheusSamples:
-    """Asks one Prometheus; threads may share one object. Raises ConfigError where the URL or the CA cannot be used."""
+    """Queries one Prometheus. Thread-safe. Raises ConfigError where the URL or the CA cannot be used."""
 
     def __init__(self, url: str, ca: str) -> None:
         self._endpoint = endpoint_of(url)
         self._tls = tls_context(ca) if self._endpoint.scheme == "https" else None
 
     def ask(self, question: SampleQuestion, own: Collection[str]) -> NodeCurves | None:
-        """Return what it has of a run on a node, of the GPUs that the ledger has of it; None for nothing.
+        """Return its samples of a run on a node, for the GPUs that the ledger has of the run; None without any.
 
-        Only times at which the agent said that the job holds the GPU are counted. Raises nothing.
+        Only times at which the agent reported that the job holds the GPU are used. Raises nothing.
         """
         window = question.window
         start, end = window.since_us // 1_000_000 + 1, window.until_us // 1_000_000
@@ -70,7 +70,7 @@ class PrometheusSamples:
         )
 
     def _series(self, name: str, how: str, question: SampleQuestion, times: range) -> dict[str, _Column]:
-        """Return a quantity by GPU, a value for each time. Raises WireError, and what a strange answer raises."""
+        """Return a quantity by GPU, a value for each time. Raises WireError, or any error of a malformed answer."""
         metric, factor, digits = _METRICS[name]
         of_node = f'node="{question.node}"'
         held = f'gpuwaste_gpu_job_info{{{of_node},jobid="{question.window.job_id}",confidence!="conflict"}}'
@@ -93,7 +93,7 @@ class PrometheusSamples:
 
 
 def endpoint_of(url: str) -> Endpoint:
-    """Return where Prometheus listens. Raises ConfigError."""
+    """Return the endpoint of Prometheus. Raises ConfigError."""
     try:
         return parse_endpoint(url, "is Prometheus running?", "prometheus_url")
     except ConfigError as error:
@@ -101,7 +101,7 @@ def endpoint_of(url: str) -> Endpoint:
 
 
 def _column(values: list[list[Any]], times: range, digits: int) -> _Column:
-    """Return the values at the times that were asked for; what is no number is not known."""
+    """Return the values at the requested times; None where there is no valid number."""
     column: _Column = [None] * len(times)
     for instant, text in values:
         place, value = round((float(instant) - times[0]) / times.step), float(text)

@@ -1,4 +1,4 @@
-"""EnergyReads: what the energy of a report or another document costs, by the tariff in force when it is requested."""
+"""EnergyReads: the energy cost of a report or another document, by the tariff in force when it is requested."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -26,12 +26,12 @@ _KEPT_B: Final = 4 << 20
 
 
 class EnergyReads:
-    """For any thread; at which hours energy was drawn is asked for only where the tariff is by hour."""
+    """Adds energy costs. Thread-safe; energy by hour is queried only where the tariff is by hour."""
 
     def __init__(
         self, store: HubStore, tariff: SiteTariff, clock: Clock, turns: AbstractContextManager[object]
     ) -> None:
-        """Take what is held while the store is asked: `turns`."""
+        """Set up; `turns` is held during queries of the store."""
         self._store = store
         self._tariff = tariff
         self._turns = turns
@@ -39,7 +39,7 @@ class EnergyReads:
         self._drawn = tariff.current(), ResponseCache(clock, _KEPT_B)
 
     def with_costs(self, document: ReportDocument, whose: DrawnBy) -> ReportDocument:
-        """Return a report with what its energy costs; `whose` are the runs that it is of."""
+        """Return a report with its energy costs; `whose` are its runs."""
         tariff = self._tariff.current()
         drawn = self._drawn_in(document, whose, tariff) if tariff.by_hour and document.totals.energy_j else None
         return report_with_energy(document, drawn, tariff)
@@ -95,9 +95,9 @@ def _measured(totals: GpuTime | DayRow, measured_s: float | None) -> float | Non
 
 
 def report_with_energy(document: ReportDocument, drawn: DrawnGroups | None, tariff: Tariff) -> ReportDocument:
-    """Return a report with what the energy of its totals, users and days costs.
+    """Return a report with the energy costs of its totals, users and days.
 
-    `drawn` is asked for where the tariff is by hour; its steps are UTC days.
+    `drawn` is needed where the tariff is by hour; its steps are UTC days.
     """
     groups = drawn or DrawnGroups()
 
@@ -115,7 +115,7 @@ def report_with_energy(document: ReportDocument, drawn: DrawnGroups | None, tari
 
 
 def job_with_energy(db: Database, document: JobDocument, tariff: Tariff) -> JobDocument:
-    """Return a job with what the energy of each run costs."""
+    """Return a job with the energy cost of each run."""
     keys = [key for run in document.runs if (key := _key(run)) is not None]
     drawn = drawn_by_run(db, keys, document.generated, tariff) if tariff.by_hour and keys else {}
     return replace(document, runs=[_run_with_energy(run, drawn, tariff) for run in document.runs])

@@ -1,4 +1,4 @@
-"""What energy costs in words, one fact a line, for reports and pages, and the parts of a report about energy."""
+"""Energy costs as text, one fact per line, for reports and pages, and the parts of a report about energy."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ _ACCOUNT: Final = 32  # characters of a name
 
 
 def energy_words(energy: EnergyCost | None) -> list[tuple[str, str]]:
-    """Return names and values: energy, its wasted part, cost, CO2e; nothing where no energy was measured."""
+    """Return names and values: energy, its wasted part, cost, CO2e; empty where no energy was measured."""
     if energy is None:
         return []
     own = f"GPUs {energy_number(energy.gpu_kwh)} kWh, PUE {energy.pue:g}"
@@ -50,7 +50,7 @@ def currency_name(energy: EnergyCost) -> str:
 
 
 def energy_titles(energies: Iterable[EnergyCost | None]) -> tuple[str, ...]:
-    """Return the titles of the columns of energy and of cost in a table, each where any row has one."""
+    """Return the titles of the energy and cost columns of a table, each if any row has a value."""
     known = [energy for energy in energies if energy is not None]
     priced = next((energy for energy in known if energy.cost is not None), None)
     if priced is None:
@@ -59,7 +59,7 @@ def energy_titles(energies: Iterable[EnergyCost | None]) -> tuple[str, ...]:
 
 
 def _wasted(energy: EnergyCost) -> str:
-    """Return the wasted part; of the hours of older agents it may not be known."""
+    """Return the wasted part; unknown for hours of older agents."""
     if energy.wasted_kwh is None or energy.wasted_share is None:
         return "not known"
     known = f"{energy_number(energy.wasted_kwh)} kWh"
@@ -91,7 +91,7 @@ def _percent(ratio: float) -> str:
 
 
 def energy_lines(energy: EnergyCost | None, look: Look) -> list[str]:
-    """Return what the energy of GPUs costs; nothing where none was measured."""
+    """Return the lines about GPU energy and its cost; empty where none was measured."""
     rows = energy_words(energy)
     if not rows:
         return []
@@ -99,7 +99,7 @@ def energy_lines(energy: EnergyCost | None, look: Look) -> list[str]:
 
 
 def energy_headers(energies: Iterable[EnergyCost | None]) -> tuple[str, ...]:
-    """Return the headers of the columns of energy and of cost, where any row has one."""
+    """Return the headers of the energy and cost columns, each if any row has a value."""
     return tuple(title.upper() for title in energy_titles(energies))
 
 
@@ -110,7 +110,7 @@ def energy_cells(energy: EnergyCost | None, headers: Sequence[str]) -> tuple[str
 
 
 def energy_account_lines(accounts: Sequence[AccountRow], look: Look) -> list[str]:
-    """Return the energy of each account and its cost, the largest first; nothing where none was measured."""
+    """Return the energy of each account and its cost, the largest first; empty where none was measured."""
     headers = energy_headers(row.energy for row in accounts)
     if not headers:
         return []
@@ -125,7 +125,7 @@ def energy_account_lines(accounts: Sequence[AccountRow], look: Look) -> list[str
 
 
 def energy_day_lines(days: Sequence[DayRow], look: Look) -> list[str]:
-    """Return the energy of the runs that ended on each UTC day and its cost; nothing where none was measured."""
+    """Return the energy of the runs that ended on each UTC day and its cost; empty where none was measured."""
     headers = energy_headers(row.energy for row in days)
     if not headers:
         return []

@@ -1,4 +1,4 @@
-"""When the GPUs of some runs drew their energy, weighed by the prices of those hours: what a tariff by hour needs."""
+"""The energy of runs by the hours in which it was drawn, weighted by their prices, for tariffs by hour."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class DrawnBy:
 
 @dataclass(frozen=True, slots=True)
 class EndBins:
-    """Steps of time by the end of runs; an open run is in that of `now`."""
+    """Steps of time by the end of runs; an open run is in the step of `now`."""
 
     now: int
     origin: int = 0
@@ -34,7 +34,7 @@ class EndBins:
 
 @dataclass(slots=True)
 class DrawnGroups:
-    """The energy of a selection's runs: of all, by user, account, both, cluster, and the step in which they ended."""
+    """The energy of a selection's runs: in total, by user, account, both, cluster, and the step in which they ended."""
 
     total: DrawnEnergy = field(default_factory=DrawnEnergy)
     users: dict[str, DrawnEnergy] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class DrawnGroups:
     bins: dict[int, DrawnEnergy] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a row of query drawn_by_group."""
+        """Add a row of query drawn_by_group."""
         drawn, user, account, bin_ = _drawn(row), row["user"], row["account"], row["bin"]
         if bin_ is not None:
             self.bins[bin_] = drawn
@@ -61,7 +61,7 @@ class DrawnGroups:
 
 
 def drawn_by_group(db: Database, whose: DrawnBy, window: tuple[int, int], tariff: Tariff, bins: EndBins) -> DrawnGroups:
-    """Return what the runs of a selection drew in the hours that touch the window [start, end)."""
+    """Return the energy that the runs of a selection drew in the hours that touch the window [start, end)."""
     start, end = window
     clusters = None if whose.clusters is None else sorted(whose.clusters)
     chosen: dict[str, Any] = {"user": whose.user, "account": whose.account}

@@ -63,7 +63,7 @@ def read_tariff(config: EnergyConfig) -> Tariff:
 def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, EnergyPrice]]:
     """Return the names of the value columns, and the rates by the UTC second at which each hour begins.
 
-    An empty cell is a value that is not known. Raises ParseError with the line.
+    An empty cell is an unknown value. Raises ParseError with the line.
     """
     text = csv_text(data, where)
     if "\0" in text:
@@ -94,7 +94,7 @@ def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Ener
 
 
 def _hour(text: str, place: str) -> int:
-    """Return when an hour begins, UTC seconds: an hour of a clock that is put forward and back has no other name."""
+    """Return when an hour begins, UTC seconds; local time needs an offset, since daylight saving repeats an hour."""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as error:
@@ -124,7 +124,7 @@ def _value(name: str, text: str, place: str) -> float | None:
 
 
 class SiteTariff(Part):
-    """For any thread."""
+    """The tariff in force. Thread-safe."""
 
     def __init__(self, config: EnergyConfig, clock: Clock) -> None:
         self._clock = clock
@@ -138,16 +138,16 @@ class SiteTariff(Part):
 
     @property
     def reloads(self) -> Reloads:
-        """What energy costs."""
+        """The energy tariff."""
         return {_ENERGY: lambda c: self.use(c.energy)}
 
     def use(self, config: EnergyConfig) -> None:
-        """Take another section [energy]."""
+        """Use another section [energy]."""
         with self._lock:
             self._use(config, self._file.content)
 
     def current(self) -> Tariff:
-        """Return the tariff in force; looks for a change of the file once a minute."""
+        """Return the tariff in force; checks the file for changes once a minute."""
         with self._lock:
             if self._clock.mono_us() >= self._next_us:
                 self._look()

@@ -24,7 +24,7 @@ class Bill:
     """Some energy in kilowatt-hours, money and CO2e; None is "not known"."""
 
     gpu_kwh: float
-    kwh: float  # with what cooling and power supply take: gpu_kwh x PUE
+    kwh: float  # including cooling and power supply: gpu_kwh x PUE
     cost: float | None
     co2e_kg: float | None
 
@@ -42,7 +42,7 @@ class DrawnEnergy:
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """The site's prices: `flat` at any hour, or what `hours` (by UTC hour, seconds) has instead of it."""
+    """The site's prices: `flat` at any hour, or instead those of `hours` (by UTC hour, seconds)."""
 
     flat: EnergyPrice = EnergyPrice()
     pue: float = 1.0
@@ -53,7 +53,7 @@ class Tariff:
 
     @property
     def by_hour(self) -> bool:
-        """Whether a bill needs to know at which hours the energy was drawn."""
+        """Whether a bill needs the hours at which the energy was drawn."""
         return self.priced_by_hour or self.carbon_by_hour
 
     def between(self, start: int, end: int) -> dict[str, list[Any]]:
@@ -66,7 +66,7 @@ class Tariff:
         }
 
     def over(self, drawn: DrawnEnergy | None) -> "MeanRate":
-        """Return what a kilowatt-hour costs in the mean of hours, weighted by what was drawn in each."""
+        """Return the mean cost of a kilowatt-hour, weighted by the energy drawn in each hour."""
         known = drawn or DrawnEnergy()
         no_price = known.hours_without_price if self.priced_by_hour else 0
         no_carbon = known.hours_without_carbon if self.carbon_by_hour else 0
@@ -78,13 +78,13 @@ class Tariff:
 
 
 def _mean(weighed: float, energy_j: float, missing: int) -> float | None:
-    """Return a mean; None where an hour lacks the value, or nobody knows when energy was drawn."""
+    """Return a mean; None where an hour lacks the value, or the hours of the energy are unknown."""
     return None if missing or energy_j <= 0 else weighed / energy_j
 
 
 @dataclass(frozen=True, slots=True)
 class MeanRate:
-    """What a kilowatt-hour costs over some hours; of `hours_without_...` the tariff has no value."""
+    """The mean cost of a kilowatt-hour; for `hours_without_...` hours the tariff has no value."""
 
     rate: EnergyPrice
     pue: float
@@ -92,7 +92,7 @@ class MeanRate:
     hours_without_carbon: int = 0
 
     def bill(self, energy_j: float | None) -> Bill | None:
-        """Return what some energy of GPUs costs; None where the energy is not known."""
+        """Return the bill for some energy of GPUs; None where the energy is not known."""
         if energy_j is None:
             return None
         gpu_kwh = energy_j / J_PER_KWH

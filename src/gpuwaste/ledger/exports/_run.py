@@ -12,7 +12,7 @@ _SHORT: Final = 12  # characters of a UUID: "GPU-" and 8 digits, which nvidia-sm
 
 
 def hosts(run: RunRow) -> list[str]:
-    """Return the nodes of a run, none where accounting's text is no hostlist."""
+    """Return the nodes of a run, none where accounting's text is not a hostlist."""
     try:
         return expand(run.nodes)
     except ParseError:
@@ -29,7 +29,7 @@ def by_node(run: RunRow) -> Mapping[str, Sequence[DeviceRow]]:
 
 
 def all_reported(run: RunRow) -> bool:
-    """Tell whether agents reported every GPU of the run."""
+    """Return whether agents reported every GPU of the run."""
     return all(device.node and device.gpu_uuid for device in run.devices)
 
 
@@ -40,7 +40,7 @@ def mean_pct(device: DeviceRow, min_coverage: float) -> float | None:
 
 
 def short_names(devices: Sequence[DeviceRow]) -> list[str]:
-    """Return a name for each GPU of a node: the begin of its UUID, where that is unique on the node, else all of it."""
+    """Return a name for each GPU of a node: the first part of its UUID if unique on the node, else all of it."""
     full = [device.gpu_uuid or "" for device in devices]
     short = [name[:_SHORT] for name in full]
     return short if len(set(short)) == len(short) else full

@@ -1,6 +1,6 @@
 """jobstats: the text that jobstats keeps in AdminComment, `JS1:` and base64 of compressed JSON, one line per run.
 
-The JSON has by node what jobstats prints. A figure that is not known is left out, and jobstats prints "unknown" then.
+The JSON has jobstats' figures by node. An unknown figure is left out, and jobstats then prints "unknown".
 """
 
 import base64
@@ -17,14 +17,14 @@ PREFIX: Final = "JS1:"
 
 
 def lines(runs: Sequence[RunRow], document: JobDocument) -> Iterator[str]:
-    """Yield job id, a blank and the text of each run of whose GPUs something is known."""
+    """Yield job id, a blank and the text of each run with known figures of its GPUs."""
     for run in runs:
         if text := admin_comment(run, document.thresholds.min_coverage):
             yield f"{run.printed_id} {text}"
 
 
 def admin_comment(run: RunRow, min_coverage: float) -> str:
-    """Return the text of one run, "" where nothing is known of its GPUs: jobstats would take it for an answer."""
+    """Return the text of one run, "" where nothing is known of its GPUs: jobstats would show a text as a result."""
     nodes = {node: _node(devices, min_coverage) for node, devices in by_node(run).items()}
     if not any(nodes.values()) or not all_reported(run):
         return ""
@@ -36,7 +36,7 @@ def admin_comment(run: RunRow, min_coverage: float) -> str:
 
 
 def _node(devices: Sequence[DeviceRow], min_coverage: float) -> dict[str, Any]:
-    """Return the GPU figures of a node: each only where every GPU of the node has it."""
+    """Return the GPU figures of a node, each only if every GPU of the node has it."""
     names = short_names(devices)
     found: dict[str, Any] = {}
     means = [mean_pct(device, min_coverage) for device in devices]
@@ -49,7 +49,7 @@ def _node(devices: Sequence[DeviceRow], min_coverage: float) -> dict[str, Any]:
 
 
 def _add_cpus(run: RunRow, nodes: dict[str, dict[str, Any]]) -> None:
-    """Add CPU time and memory of a run on one node: accounting does not have them by node."""
+    """Add CPU time and memory of a run on a single node: accounting does not have them by node."""
     if len(hosts(run)) != 1 or run.cpus is None or run.elapsed_s is None or run.cpu_efficiency is None:
         return
     (node,) = nodes.values()

@@ -1,7 +1,7 @@
-"""sacctmgr: a script for sh that keeps jobstats' text of each run in its AdminComment in slurmdbd.
+"""sacctmgr: a script for sh that stores jobstats' text of each run in its AdminComment in slurmdbd.
 
-Whoever runs it needs AdminLevel Administrator; gpuwaste itself runs nothing. AdminComment is replaced: the hub has read
-the mark of the submit advice by then, and keeps it.
+Running it needs AdminLevel Administrator; gpuwaste itself does not run it. AdminComment is replaced: by then the hub
+has read and stored the mark of the submit advice.
 """
 
 import math

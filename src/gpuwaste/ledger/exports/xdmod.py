@@ -1,6 +1,6 @@
 """xdmod: Open XDMoD's job performance summary, one JSON document per line, as mongoimport reads it.
 
-What gpuwaste does not measure (network, disks, CPU counters) is left out: XDMoD stores "not available" then.
+Figures that gpuwaste does not measure (network, disks, CPU counters) are left out: XDMoD then stores "not available".
 """
 
 import json
@@ -17,7 +17,7 @@ TITLE: Final = "Open XDMoD's job performance summary, JSON lines for mongoimport
 
 
 def lines(runs: Sequence[RunRow], document: JobDocument) -> Iterator[str]:
-    """Yield the document of each run with the facts that XDMoD requires: its nodes, CPUs and times."""
+    """Yield the document of each run that has the values XDMoD requires: nodes, CPUs and times."""
     for run in runs:
         if found := summary(run, document.thresholds.min_coverage):
             yield json.dumps(found, separators=(",", ":"))
@@ -38,7 +38,7 @@ def summary(run: RunRow, min_coverage: float) -> dict[str, Any]:
             "datasource": "gpuwaste",
         },
     }
-    if places:  # without one XDMoD would divide by no GPUs
+    if places:  # without GPUs XDMoD would divide by zero
         found["gpu"] = {name: _use(devices, min_coverage) for name, devices in places.items()}
         found["gpupower"] = {name: _energy(devices) for name, devices in places.items()}
     return found
@@ -68,9 +68,9 @@ def _accounted(run: RunRow, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_place(run: RunRow) -> Mapping[str, Sequence[DeviceRow]]:
-    """Return gpu0, gpu1, ... with that GPU of each node, by UUID: XDMoD takes the mean over nodes.
+    """Return gpu0, gpu1, ... with that GPU of each node, in order of UUID: XDMoD takes the mean over nodes.
 
-    A GPU that no agent reported has a place of its own, without figures: XDMoD then has none for the run.
+    For GPUs that no agent reported an entry without figures is added: XDMoD then has no GPU figures for the run.
     """
     places: dict[str, list[DeviceRow]] = defaultdict(list)
     for devices in by_node(run).values():
@@ -86,7 +86,7 @@ def _known(device: DeviceRow, min_coverage: float) -> bool:
 
 
 def _use(devices: Sequence[DeviceRow], min_coverage: float) -> dict[str, Any]:
-    """Return the statistics over nodes, percent and bytes; each only where it is known of all of them."""
+    """Return the statistics over nodes, percent and bytes; each only if it is known for all nodes."""
     measured: dict[str, list[float | None]] = {
         "gpuactive": [mean_pct(device, min_coverage) for device in devices],
         "memusedmax": [device.mem_max_b for device in devices],
@@ -95,7 +95,7 @@ def _use(devices: Sequence[DeviceRow], min_coverage: float) -> dict[str, Any]:
 
 
 def _energy(devices: Sequence[DeviceRow]) -> dict[str, Any]:
-    """Return the energy over nodes, joules; empty where it was not measured on all of them."""
+    """Return the energy over nodes, joules; empty unless it was measured on all of them."""
     joules = [device.energy_j for device in devices]
     if not joules or None in joules:
         return {}
@@ -103,7 +103,7 @@ def _energy(devices: Sequence[DeviceRow]) -> dict[str, Any]:
 
 
 def _statistics(values: Sequence[float | None]) -> dict[str, float]:
-    """Return the statistics that XDMoD stores; of equal values only their mean and number, which means the same."""
+    """Return the statistics that XDMoD stores; for equal values mean and number, which is equivalent."""
     known = [float(value or 0.0) for value in values]
     mean, low, high = statistics.fmean(known), min(known), max(known)
     if low == high:

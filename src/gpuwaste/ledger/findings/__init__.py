@@ -1,8 +1,8 @@
 """The findings: each file here is one cause of waste: CAUSE, its name for readers, and `find(jobs, settings)`.
 
-A file is found by being here. LIMITS of a file are its thresholds that query ledger_rows needs, by their names there.
-Files that start with an underscore are shared helpers. No finding is drawn from unknown time: each asks for the
-coverage that the settings say.
+Files here are found without registration. LIMITS of a file are its thresholds that query ledger_rows needs, by their
+names there. Files that start with an underscore are shared helpers. No finding is made from unknown time: each requires
+the coverage of the settings.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -23,12 +23,12 @@ CAUSE_ORDER: Final = (
     "idle_tail",
     "cpu_starved",
 )
-"""To which finding a wasted GPU-second of a run belongs: the first of these that has it.
+"""A wasted GPU-second of a run belongs to the first of these findings that covers it.
 
-All but the last are of GPUs that no other one has; cpu_starved is of the whole waste of its run and takes the rest.
+All but the last cover GPUs that no other one covers; cpu_starved covers all waste of its run and gets the rest.
 """
 NOT_WASTE: Final = frozenset({"busy_hang", "few_sms"})
-"""Findings of time that is not counted as waste."""
+"""Findings about time that is not counted as waste."""
 
 
 class FindingModule(Protocol):
@@ -54,12 +54,12 @@ def limits() -> dict[str, float]:
 
 
 def cause_name(kind: str) -> str:
-    """Return what readers call a kind of finding; a kind of another version has no name but its own."""
+    """Return the readable name of a kind of finding; for a kind of another version, the kind itself."""
     return FINDINGS[kind].CAUSE if kind in FINDINGS else kind.replace("_", " ")
 
 
 def causes(ledger: JobLedger, settings: LedgerSettings, kinds: Collection[str] | None = None) -> list[Finding]:
-    """Return what the findings of one run alone, or those of some `kinds`, say of a run, the largest waste first."""
+    """Return the findings of a single run, or only those of some `kinds`, the largest waste first."""
     asked = sorted(FINDINGS.keys() - {many_small_jobs.KIND}) if kinds is None else kinds
     found = [finding for kind in asked for finding in FINDINGS[kind].find([ledger], settings)]
     return sorted(found, key=lambda finding: (-finding.wasted_gpu_s, finding.kind))

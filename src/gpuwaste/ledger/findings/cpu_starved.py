@@ -17,7 +17,7 @@ LIMITS: Final = {"cpu_saturated_ratio": SATURATED}
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
-    """Yield a finding for each run whose CPUs hold its GPUs up."""
+    """Yield a finding for each run whose CPUs slow its GPUs down."""
     for ledger in judgeable(jobs, settings, settings.finding_min_s):
         used = [d for d in ledger.devices if d.use.pct_ms]
         mean = sum(d.mean_pct or 0.0 for d in used) / len(used) if used else None
@@ -42,7 +42,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 
 def _fix(ledger: JobLedger, cpus: int) -> Fix:
-    """Return twice the CPUs where the job may ask for them; a line only where its CPUs for each task are known."""
+    """Return twice the CPUs where the job may request them; a line only where its CPUs per task are known."""
     per_node = max(1, cpus // max(1, ledger.job.n_nodes or 1))
     if ledger.whole_node:
         return Fix(f"load data with all {plural(per_node, 'CPU')} of a node (PyTorch: num_workers of DataLoader)")

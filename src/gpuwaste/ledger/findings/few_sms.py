@@ -5,8 +5,8 @@ A GPU counts as busy while any kernel runs, on one multiprocessor of 132 too.
 Thresholds. finding_min_s (ten minutes) at more than the high limit; of the busy time a mean share of multiprocessors
 with work below a quarter (NVIDIA, DCGM user guide, "Profiling metrics": less than 0.5 likely indicates ineffective
 use), profiled in half of the known time or more.
-Profiling decides nothing alone: at 95 % and more the power that NVML read must stay below half of its limit, and time
-of a hang (busy_hang) is no such use.
+Profiling is not sufficient: at 95 % and more the power that NVML read must also stay below half of its limit, and time
+of a hang (busy_hang) does not count.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ CAUSE: Final = "busy, but few multiprocessors at work"
 FEW: Final = 0.25
 LOW_POWER: Final = 0.5
 LIMITS: Final = {"few_sms_ratio": FEW, "few_sms_power_ratio": LOW_POWER}
-_MEMORY_LEFT: Final = 0.5  # used at most: a larger batch has room
+_MEMORY_LEFT: Final = 0.5  # below this peak a larger batch fits
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
-    """Yield a finding for each run with GPUs whose busy time is that of a few multiprocessors."""
+    """Yield a finding for each run with GPUs that are busy with few of their multiprocessors."""
     for ledger in judgeable(jobs, settings, settings.finding_min_s):
         few = [d for d in ledger.devices if _is_few(d, settings)]
         if not few:

@@ -41,7 +41,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 
 def _fixes(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[Fix, ...]:
-    """Return a test of the framework where nothing computed, else to use all GPUs or to ask for those in use."""
+    """Return a test of the framework where nothing computed, else to use all GPUs or to request those in use."""
     if used:
         return (use_all(ledger),) if ledger.whole_node else (ask_for(ledger, used), use_all(ledger))
     check = Fix("compute on the GPU: check in the job that the framework finds it (PyTorch: torch.cuda.is_available())")

@@ -47,5 +47,5 @@ def _title(never: int, used: int, gpus: int, *, whole_node: bool) -> str:
 
 
 def _fixes(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[Fix, ...]:
-    """Return fewer GPUs, or none; or a process for each, which is all that helps where the node comes whole."""
+    """Return fewer GPUs, or none; or a process for each, the only change that helps where full nodes are allocated."""
     return (use_all(ledger),) if ledger.whole_node else (ask_for(ledger, used), use_all(ledger))

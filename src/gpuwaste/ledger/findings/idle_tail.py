@@ -43,7 +43,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 
 def tail_of(ledger: JobLedger) -> int:
-    """Return the milliseconds from the last activity of any GPU to the last instant seen, idle as a whole."""
+    """Return the milliseconds from the last activity of any GPU to the last sample, with all GPUs idle."""
     worked = [d for d in ledger.devices if d.use.last_active_ms is not None]
     if not worked:
         return 0
@@ -53,7 +53,7 @@ def tail_of(ledger: JobLedger) -> int:
 
 
 def _fixes(ledger: JobLedger, node: str) -> tuple[Fix, ...]:
-    """Return what to look at; the end of a job is never proposed: work after that of the GPUs would be lost."""
+    """Return what to check; ending the job is never proposed: work after that of the GPUs would be lost."""
     if ledger.running:
         return (Fix("see what still runs, and the end of its output", processes(ledger, node)),)
     return (

@@ -32,7 +32,7 @@ class SmallRun:
     until_ms: int
     pct: float
     devices: int
-    memory: float  # shares of a GPU's memory, of the devices of which that is known
+    memory: float  # shares of a GPU's memory, of the devices with known memory
     memory_unknown: int
     running: bool
 
@@ -89,7 +89,7 @@ def _overlapping(jobs: Sequence[SmallRun]) -> Iterator[list[SmallRun]]:
 
 
 def _fits(most: Sequence[SmallRun]) -> bool:
-    """Tell whether the runs would fit on one GPU together; memory that is not known does not fit."""
+    """Return whether the runs would fit on one GPU together; unknown memory does not fit."""
     return sum(r.pct for r in most) <= MAX_SUM_PCT and sum(r.memory + r.memory_unknown for r in most) <= MAX_MEMORY
 
 

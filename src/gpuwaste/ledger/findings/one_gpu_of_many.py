@@ -44,7 +44,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 
 def applies(ledger: JobLedger, settings: LedgerSettings) -> bool:
-    """Tell whether a run of several GPUs is known well enough and has all its activity on one of them."""
+    """Return whether a run of several GPUs is known well enough and has all its activity on one of them."""
     activity = [d.use.pct_ms for d in ledger.devices]
     if len(activity) < 2 or not 0 < max(activity) >= ACTIVITY_ON_ONE * sum(activity):  # noqa: PLR2004 several
         return False

@@ -1,1 +1,1 @@
-"""What the cluster does now: GPUs held and idle, silent nodes, the queue."""
+"""The current state of the cluster: GPUs held and idle, silent nodes, the queue."""

@@ -1,4 +1,4 @@
-"""Builds the document of what the cluster does now, from what is known at one instant, for what a reader may see."""
+"""Builds the document of the cluster's current state, from the figures of one instant, within a reader's scope."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ from gpuwaste.slurm.formats.printed_run import task_count
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.database import Database
 
-MAX_NODES: Final = 16  # that an idle job names
+MAX_NODES: Final = 16  # listed for an idle job
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmNodes:
-    """The nodes that Slurm has, and when it told them, UTC seconds; None: it has not yet."""
+    """Slurm's nodes, and when they were read, UTC seconds; None: not yet."""
 
     read: int | None = None
     nodes: Sequence[Node] = ()
@@ -31,7 +31,7 @@ class SlurmNodes:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """All that is known at one instant: what documents of every reader are made of."""
+    """All figures of one instant, from which the documents of all readers are made."""
 
     generated: int
     recorded: bool
@@ -48,7 +48,7 @@ class Now:
 
 Visible = Callable[[HeldRun], bool]
 AdviceOf = Callable[[Sequence[HeldRun]], Mapping[int, list[Advice]]]
-"""What was said of runs, by their places."""
+"""The advice for runs, by their positions."""
 
 
 def take_now(  # noqa: PLR0917 the sources in the order of the document
@@ -59,7 +59,7 @@ def take_now(  # noqa: PLR0917 the sources in the order of the document
     slurm: SlurmNodes,
     accounting_read: int | None,
 ) -> Now:
-    """Return what is known of a cluster (None: of all of the store's). Raises StoreError."""
+    """Return the figures of a cluster (None: of all in the store). Raises StoreError."""
     found = held_runs(db, cluster, settings, now)
     runs = [run for run in found if not run.overdue(now)]
     silent = silent_nodes(runs, settings, now)
@@ -167,7 +167,7 @@ def _idle_job(run: HeldRun, advice: list[Advice]) -> IdleJob:
 
 
 def _silent(known: Now, seen: Iterable[HeldRun], states: Mapping[str, Node], *, everything: bool) -> list[SilentNode]:
-    """Return the silent nodes; for a reader who may not see all those of their own jobs, without what others hold."""
+    """Return the silent nodes; a reader with a limited scope gets those of their own jobs, counting only their GPUs."""
     mine = {run.place: run for run in seen}
     rows = []
     for silence in known.silent:
@@ -180,7 +180,7 @@ def _silent(known: Now, seen: Iterable[HeldRun], states: Mapping[str, Node], *, 
 
 
 def _node_rows(known: Now, seen: Sequence[HeldRun], states: Mapping[str, Node], *, everything: bool) -> list[NodeRow]:
-    """Return the nodes that hold GPUs or could; for a reader who may not see all those of their own jobs."""
+    """Return the nodes with held GPUs or with any; a reader with a limited scope gets those of their own jobs."""
     names = {gpu.node for run in seen for gpu in run.held if gpu.node}
     if everything:
         names |= {node.name for node in known.slurm.nodes if node.gpus}
@@ -205,7 +205,7 @@ def _node_row(name: str, node: Node | None, pairs: Sequence[tuple[HeldRun, HeldG
 
 
 def _percent(mean_pct: float | None) -> int | None:
-    """Return whole percent; a little above 0 is not 0, which means idle."""
+    """Return whole percent; values just above 0 are not rounded to 0, which means idle."""
     return None if mean_pct is None else round(mean_pct) or int(mean_pct > 0)
 
 

@@ -1,4 +1,4 @@
-"""The page /now: what the cluster does now."""
+"""The page /now: the current state of the cluster."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def _sentence(document: NowDocument) -> str:
     nodes = f"{silent} {'node reports' if silent == 1 else 'nodes report'} nothing" if silent else "every node reports"
     if not totals.held:
         return f"No GPU is held by a job now; {nodes}."
-    of = f" of {totals.gpus:,}" if totals.gpus else ""  # where nodes are not known, neither is their sum
+    of = f" of {totals.gpus:,}" if totals.gpus else ""  # unknown while the nodes are unknown
     jobs = f"by {totals.idle_jobs:,} {'job' if totals.idle_jobs == 1 else 'jobs'}"
     if not totals.idle:
         if totals.held == 1 and not of:
@@ -37,16 +37,16 @@ def _sentence(document: NowDocument) -> str:
 
 
 def job_link(job: IdleJob) -> str:
-    """Return the id by which the page of a job is found: of an array its own."""
+    """Return the id in the URL of the job's page: for several array tasks that of the array."""
     return job.printed_id.partition("_[")[0]
 
 
 def now_page(
     document: NowDocument, number: int, frame: Frame, url: Callable[[int], str], grid: Markup | None = None
 ) -> str:
-    """Return the page; `number` is that of the table of nodes, `url` the address of another one.
+    """Return the page; `number` is the page of the table of nodes, `url` returns the address of another one.
 
-    `grid` is the drawing of the nodes, where that was made before.
+    `grid` is the drawing of the nodes, if it was made before.
     """
     framed = replace(frame, links={"csv": "/now.csv", "json": "/now.json"})
     first = min((number - 1) * ROWS, max(0, len(document.nodes) - 1) // ROWS * ROWS)

@@ -1,7 +1,7 @@
-"""NowReads: what the cluster does now, taken together at most every few seconds and shared by all who ask.
+"""NowReads: the current state of the cluster, read at most every few seconds and shared by all requests.
 
-To judge each held GPU of a large site takes most of a second. So the document is made of what was taken last; a thread
-takes it anew while somebody looks, and nothing is done while nobody does.
+Judging each held GPU of a large site takes most of a second. So the document is made from the last snapshot; a thread
+refreshes it while requests arrive, and does nothing without requests.
 """
 
 import json
@@ -30,11 +30,11 @@ from gpuwaste.ledger.reports.job_types import Advice
 from gpuwaste.ledger.said_of_runs import SaidOfRuns
 from gpuwaste.store.hub.hub_store import HubStore
 
-FRESH_S: Final = 30.0  # what is younger is not taken anew: agents report every few minutes
-NEWS_S: Final = 10.0  # so seldom it is taken anew for pages that follow what happens
-SHARED_S: Final = 75.0  # rules take it each minute and event sources look in it: a minute and the time of a pass
-_SHARED_ROWS: Final = 1000  # of a document that is kept for others
-OLD_S: Final = 120.0  # what is older is not shown: whoever asks then waits
+FRESH_S: Final = 30.0  # a younger snapshot is not refreshed: agents report every few minutes
+NEWS_S: Final = 10.0  # the shortest interval of refreshes for pages with live updates
+SHARED_S: Final = 75.0  # rules take it each minute and event sources read it: a minute and the time of a pass
+_SHARED_ROWS: Final = 1000  # of a document that is kept for other requests
+OLD_S: Final = 120.0  # an older snapshot is not used: the request waits for a new one
 _NOT_TAKEN: Final = log_event.warning(
     "now-not-taken: cannot read what the cluster does now: {error}",
     "The store or its disk refuses. GET /v1/now answers with what was read last, for two minutes.",
@@ -42,7 +42,7 @@ _NOT_TAKEN: Final = log_event.warning(
 
 
 class NowReads(Part):
-    """Any thread may ask; `worker` takes the figures anew."""
+    """The shared snapshot. Thread-safe; `worker` refreshes it."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class NowReads(Part):
         clock: Clock,
         importer: Importer,
     ) -> None:
-        """Take where the figures are; `importer` knows how far accounting was read."""
+        """Set up the sources; `importer` knows up to when accounting was read."""
         self._store = store
         self._site = site
         self._said = said
@@ -86,14 +86,14 @@ class NowReads(Part):
         return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Use other thresholds from the next time on; for any thread."""
+        """Use other thresholds from the next snapshot on. Thread-safe."""
         self._settings = settings
         self._known = None
 
     def document(self, scope: Scope, limit: int) -> NowDocument:
         """Return the document within the caller's scope, with `limit` idle jobs at most. Raises StoreError.
 
-        To operators, who all get the same of every node, a short one is made once.
+        For operators, who all get the same document of every node, a short one is made once.
         """
         known = self._current()
         if not scope.everything or limit > _SHARED_ROWS:
@@ -105,7 +105,7 @@ class NowReads(Part):
             return shared[2]
 
     def answer(self, scope: Scope, limit: int) -> NowDocument | bytes:
-        """Return what `document` does; to operators, who all get the same of every node, as JSON that is made once."""
+        """Return `document`; for operators, who all get the same one of every node, as JSON that is made once."""
         known = self._current()
         if not scope.everything:
             return self._made(known, scope, limit)
@@ -116,7 +116,7 @@ class NowReads(Part):
         return whole[2]
 
     def grid(self, document: NowDocument) -> Markup:
-        """Return the drawing of the nodes; that of the document that all operators get is made once."""
+        """Return the drawing of the nodes; for the document of all operators it is made once."""
         with self._drawing:
             if self._drawn is None or self._drawn[0] is not document:
                 self._drawn = document, node_grid(document.nodes)
@@ -134,7 +134,7 @@ class NowReads(Part):
         return now_document(known, limit, None if scope.everything else visible, advice_of)
 
     def take(self) -> Now:
-        """Take the figures together. Raises StoreError."""
+        """Take a snapshot. Raises StoreError."""
         now = self._clock.utc_us() // 1_000_000
         slurm = SlurmNodes(self._site.nodes_read, self._site.nodes)
         cluster = self._site.known_cluster or None
@@ -144,29 +144,29 @@ class NowReads(Part):
         return known
 
     def since(self, last_utc: int) -> Now:
-        """Return what somebody else has taken a moment ago, at another second than `last_utc`; else take it.
+        """Return a recent snapshot taken by another caller, of another second than `last_utc`; else take one.
 
         Raises StoreError.
         """
         known, age_s = self._known, self._age_s()
         if known is not None and known.generated != last_utc and age_s <= SHARED_S:
-            age_s = self._clock.utc_us() / 1e6 - known.generated  # as long by the clock that it is read with
+            age_s = self._clock.utc_us() / 1e6 - known.generated  # the age must be small by the wall clock, too
             if 0 <= age_s <= SHARED_S:
                 return known
         return self.take()
 
     def due_s(self) -> float:
-        """Return the seconds until the figures may be taken anew because there is news, 0 for now."""
+        """Return the seconds until a refresh because of news is allowed; 0: now."""
         return max(0.0, NEWS_S - self._age_s())
 
     def renew(self) -> None:
-        """Take the figures anew because there is news, where nobody else just has. Raises StoreError."""
+        """Refresh because of news, unless another caller just did. Raises StoreError."""
         with self._lock:
             if self._age_s() >= NEWS_S:
                 self.take()
 
     def _current(self) -> Now:
-        """Return what was taken last; take it here where there is nothing that may be shown."""
+        """Return the last snapshot; take one here if there is none or it is too old."""
         known, age_s = self._known, self._age_s()
         if known is None or age_s > OLD_S:
             with self._lock:

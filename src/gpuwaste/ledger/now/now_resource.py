@@ -19,13 +19,13 @@ from gpuwaste.show.resource import FORMS, Follow, Page, PageRequest, ReadCommand
 if TYPE_CHECKING:
     from gpuwaste.ledger.now.now_reads import NowReads
 
-PAGE: Final = 50  # idle jobs where nobody says how many
-REFRESHED_S: Final = 60.0  # it shows counts of all jobs: it is refreshed so often whatever its reader may see
+PAGE: Final = 50  # idle jobs by default
+REFRESHED_S: Final = 60.0  # it shows counts of all jobs: the interval is the same for every reader
 
 
 @dataclass(frozen=True)
 class NowQuestion:
-    """How many idle jobs."""
+    """How many idle jobs to list."""
 
     limit: Annotated[int, Meta(ge=0, le=MAX_ROWS, description="jobs with idle GPUs to print")] = PAGE
 
@@ -39,7 +39,8 @@ def _now(reading: Reading) -> "NowReads":
 def now(reading: Reading, scope: Scope, question: NowQuestion) -> NowDocument | bytes:
     """Report what the cluster does now: GPUs held and idle, nodes that report nothing, the queue.
 
-    Others than operators see counts of all, and only the jobs and nodes of their own jobs; `limit` is of idle jobs.
+    Users who are not operators see the counts of all jobs, but only their own jobs and their nodes; `limit` is the
+    number of idle jobs.
     """
     return _now(reading).answer(scope, question.limit)
 
@@ -47,7 +48,7 @@ def now(reading: Reading, scope: Scope, question: NowQuestion) -> NowDocument | 
 def _document(asked: PageRequest) -> NowDocument:
     from gpuwaste.ledger.now.now_page import ROWS
 
-    page_number(asked.query)  # a wrong one is refused before anything is read
+    page_number(asked.query)  # a wrong one is rejected before anything is read
     return _now(asked.reading).document(asked.scope, MAX_ROWS if asked.form else ROWS)
 
 

@@ -1,4 +1,4 @@
-"""What the cluster does now as text for people."""
+"""The current state of the cluster as text for people."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _ROWS: Final = 20
 
 
 def now_text(document: NowDocument, look: Look) -> str:
-    """Render the document; nodes without trouble are in its other forms."""
+    """Render the document; healthy nodes are only in its other formats."""
     now = document.generated
     lines = look.title(f"GPUs now: {local_time(now, look.zone)}") if look.header else []
     lines += _totals(document.totals, document.ages, now)
@@ -80,7 +80,7 @@ def _idle_table(rows: Sequence[IdleJob], left_out: int, look: Look) -> list[str]
 
 
 def told(job: IdleJob) -> str:
-    """Return the strongest that the user was told at submission, "" for nothing."""
+    """Return the strongest action shown to the user at submission, "" for none."""
     said = {row.action for row in job.advice if row.said is not False}
     return next((action for action in ("reject", "warn", "annotate") if action in said), "")
 

@@ -1,4 +1,4 @@
-"""The type of what the cluster does now: GPUs held and idle, nodes that report nothing, the queue."""
+"""The types of the current state of the cluster: GPUs held and idle, nodes that report nothing, the queue."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from gpuwaste.ledger.reports.job_types import Advice
 
 
 class NowTotals(Struct, kw_only=True, frozen=True):
-    """Counts of the whole cluster, whoever asks; held is the sum of the six levels."""
+    """Counts of the whole cluster, the same for every caller; held is the sum of the six levels."""
 
     gpus: Annotated[int | None, Meta(description="GPUs that Slurm schedules; null: not known.")]
     held: Annotated[int, Meta(description="GPUs that running jobs hold, without shares.")]

@@ -1,4 +1,4 @@
-"""What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
+"""The answers of the GET routes: scope first, then the document. Blocks on the store: call it off the event loop."""
 
 import re
 import threading
@@ -51,9 +51,9 @@ class DocumentQueries(Part):
         *,
         said: SaidOfRuns | None = None,
     ) -> None:
-        """Take what judges open runs for all readers; without it each document judges its own.
+        """Set up; `shared` judges open runs for all readers, without it each document judges its own.
 
-        Without a tariff documents have kilowatt-hours and no costs, without `said` nothing that was said of a run.
+        Without a tariff documents have kilowatt-hours and no costs, without `said` no advice or predictions.
         """
         self.tariff = tariff or SiteTariff(EnergyConfig(), clock)
         self._said = said or SaidOfRuns()
@@ -76,17 +76,17 @@ class DocumentQueries(Part):
         return part
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Use other thresholds from the next document on; for any thread."""
+        """Use other thresholds from the next document on. Thread-safe."""
         self._settings = settings
         self._reports.judge_by(settings)
 
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
-        """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
+        """Return a report. Raises Refusal: 404 both for what does not exist and for what the caller may not see."""
         document = self._reports.report(scope, question)
         return self._energy.with_costs(document, report_subject(scope, question).drawn_by())
 
     def several_clusters(self) -> bool:
-        """Tell whether the store has runs of more than one cluster; what was seen is kept for a minute."""
+        """Return whether the store has runs of more than one cluster; the result is cached for a minute."""
         with self._facts.turn("clusters"):
             kept = self._facts.get("clusters")
             if kept is None:
@@ -96,14 +96,14 @@ class DocumentQueries(Part):
             return bool(kept)
 
     def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
-        """Return the totals of so much time before a window, by whole hours; None before the first of all times."""
+        """Return the totals of `length_s` seconds before a window, by full hours; None if they begin before time 0."""
         return self._reports.totals_before(scope, question, start, length_s)
 
     def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
-        """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.
+        """Return the requested runs of a job that the caller may see, with the advice at submission.
 
-        With `hours` it has what each GPU did over time, and the jobs that ran beside the newest run. Readers who ask
-        the same while one is answered get one answer, which is made after they asked.
+        With `hours` it has the use of each GPU over time, and the jobs that shared nodes with the newest run. Identical
+        requests that arrive while one is answered share one answer, which is made after they arrived.
         """
         with self._jobs.turn((scope, printed_id, question, hours), printed_id) as turn:
             if turn.questions:
@@ -129,12 +129,12 @@ class DocumentQueries(Part):
         return replace(document, neighbours=beside, advice=self._said.advice(seen, runs), said_again=again)
 
     def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
-        """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
+        """Return the requested runs of a job that the caller may see. Raises Refusal 404 for none."""
         with self._store.reader() as db:
             return _named(db, _seen_by(scope, question), printed_id, question)
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> TopDocument:
-        """Return who wastes now, among the runs that the caller may see."""
+        """Return who is wasting GPUs now, of the runs that the caller may see."""
         now = self.now()
         accounts = None if scope.everything else scope.accounts
         with self._store.reader() as db:
@@ -149,7 +149,7 @@ class DocumentQueries(Part):
 
 
 def _named(db: Database, seen: Scope, printed_id: str, question: JobQuestion) -> list[JobRecord]:
-    """Pick the runs that an id names and a view has; return those that are asked for. Raises Refusal 404 for none."""
+    """Pick the runs of an id within a view; return the requested ones. Raises Refusal 404 for none."""
     if not PRINTED_ID.fullmatch(printed_id):
         raise not_found()
     accounts, reader = _readable(seen)
@@ -164,17 +164,17 @@ def _started(run: JobRecord) -> int:
 
 
 def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
-    """Return the view that a question is asked with."""
+    """Return the view for a question: that of its owner if given."""
     return scope if question.owner is None else scope.seen_by(question.owner)
 
 
 def _readable(scope: Scope) -> tuple[frozenset[ClusterAccount] | None, str | None]:
-    """Return the accounts, None for all, and the user whose runs a scope has."""
+    """Return the accounts (None: all) and the user whose runs are in a scope."""
     return None if scope.everything else scope.accounts, scope.user or None
 
 
 def picked_runs(runs: Iterable[JobRecord], question: JobQuestion) -> list[JobRecord]:
-    """Return the runs that a question means, of all runs of a printed id."""
+    """Return the runs that match a question, of all runs of a printed id."""
     found = [
         run
         for run in runs
@@ -184,7 +184,7 @@ def picked_runs(runs: Iterable[JobRecord], question: JobQuestion) -> list[JobRec
 
 
 def _last(runs: list[JobRecord], since: int) -> list[JobRecord]:
-    """Return the last run of each task, of the one submission of which a run had not ended at `since`.
+    """Return the last run of each task, of the submission that had a run not ended at `since`.
 
     Slurm uses an id again only after all runs of the earlier submission have ended.
     """

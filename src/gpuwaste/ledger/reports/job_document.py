@@ -1,4 +1,4 @@
-"""The document of a job: its runs with their GPUs, what each GPU did over time, and the jobs on its nodes meanwhile."""
+"""The document of a job: its runs with their GPUs, the use of each GPU over time, and other jobs on its nodes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import fields
@@ -33,7 +33,7 @@ from gpuwaste.store.database import Database
 MAX_DEVICES: Final = 64
 _CELLS: Final = 96
 _MOST_NEIGHBOURS: Final = 50
-_MOST_NODES: Final = 8  # of a neighbour: what is beyond is not named
+_MOST_NODES: Final = 8  # of a neighbour: further ones are not listed
 _MOST_LISTS: Final = 20_000
 _OF_JOB: Final = [part.name for part in fields(JobRecord) if part.name in RunRow.__struct_fields__]
 _OF_USE: Final = (
@@ -64,8 +64,8 @@ def job_document(
 ) -> JobDocument | None:
     """Report on the runs of one job (7, 3_1, 4+1) in scope; None where there is none.
 
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own. With `hours` it has
-    what each GPU did over time.
+    `accounts` restricts it to runs of these accounts and, where `reader` is given, that user's own. With `hours` it has
+    the use of each GPU over time.
     """
     pick_named(db, printed_id, accounts=accounts, reader=reader)
     return picked_job_document(db, printed_id, settings, now, hours=hours)
@@ -80,7 +80,7 @@ def picked_job_document(
     keys: Collection[RunKey] | None = None,
     hours: bool = False,
 ) -> JobDocument | None:
-    """Report on the runs that `pick_named` picked last on this connection, or of them on those of `keys`."""
+    """Report on the runs that `pick_named` picked last on this connection, with `keys` only on these of them."""
     jobs = judge_job(db, settings, now)
     if keys is not None:
         jobs = [j for j in jobs if j.job.run_key in keys]
@@ -147,7 +147,7 @@ def _device_row(device: DeviceLedger, ledger: JobLedger) -> DeviceRow:
 
 
 def device_hours(db: Database, runs: Sequence[JobRecord], now: int) -> list[DeviceHours]:
-    """Return the GPUs of the runs that were picked last on this connection, as far as they are of `runs`."""
+    """Return the GPUs of the runs that were picked last on this connection and are in `runs`."""
     started = [run for run in runs if run.start is not None]
     if not started:
         return []
@@ -182,7 +182,7 @@ def neighbours_of(
 ) -> Neighbours | None:
     """Return the neighbours of a run; None where it has not started or its nodes are not known.
 
-    `accounts` and `reader` say whose runs are listed, as they do for a job: None is all accounts.
+    `accounts` and `reader` select whose runs are listed, as for a job: None is all accounts.
     """
     own = frozenset(_names(run.nodes))
     if run.start is None or not own:

@@ -1,4 +1,4 @@
-"""/jobs/ID: what a job did with its GPUs, why, and what to change; /helpdesk: the same with a reply to its owner."""
+"""/jobs/ID: how a job used its GPUs, why, and what to change; /helpdesk: the same with a reply to its owner."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _FIXES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One GPU of a run with what it did over time."""
+    """One GPU of a run with its use over time."""
 
     name: str
     device: DeviceRow
@@ -51,7 +51,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One thing that was requested, and what was used of it."""
+    """One requested resource, and how much of it was used."""
 
     name: str
     requested: str
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
-    """Return the page of a job's runs: their GPUs on one axis of time, those of one `node` where it is named."""
+    """Return the page of a job's runs: their GPUs on one time axis, with `node` only those of that node."""
     path = f"/jobs/{document.printed_id}"
     runs = document.runs
     nodes, asked = _nodes(runs), f"?{urlencode({'node': node})}" if node else ""
@@ -99,7 +99,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
 
 
 def job_sentence(document: JobDocument) -> str:
-    """Say in one sentence how much of a job's GPU-time was idle without being exempt, and why."""
+    """Return one sentence: how much of a job's GPU-time was idle without being exempt, and why."""
     runs = document.runs
     job = f"Job {document.printed_id} {cut(runs[0].name)}".rstrip()
     started = [run for run in runs if run.start is not None]
@@ -118,7 +118,7 @@ def job_sentence(document: JobDocument) -> str:
 
 
 def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
-    """Return the figures behind a finding as they are printed."""
+    """Return the figures behind a finding, formatted."""
     return [
         (cut(name.replace("_", " ")), cut(f"{value:.4g}" if isinstance(value, float) else str(value), 200))
         for name, value in finding.evidence.items()
@@ -126,7 +126,7 @@ def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
 
 
 def _beside(found: Neighbours | None) -> str:
-    """Say how many runs shared the nodes, and how many of them the reader may not see."""
+    """Return a sentence: how many runs shared the nodes, and how many of them the reader may not see."""
     if found is None:
         return ""
     if not found.runs:
@@ -172,12 +172,12 @@ def _nodes(runs: Sequence[RunRow]) -> list[str]:
 
 
 def _place(device: DeviceRow) -> tuple[bool, str, str]:
-    """Return what the GPUs of a run are sorted by; those that no agent reported are last."""
+    """Return the sort key of a run's GPUs; those that no agent reported are last."""
     return not device.gpu_uuid, device.node or "", device.gpu_uuid or ""
 
 
 def _comparisons(run: RunRow) -> list[Comparison]:
-    """Return what was requested and used; a line without any figure is left out."""
+    """Return requested and used resources; a line without figures is left out."""
     known = [device for device in run.devices if device.level != "unknown"]
     used = str(sum(device.level != "none" for device in known)) if known else "not known"
     found = [Comparison("GPUs", f"{run.gpus or 0} {run.gpu_type[:32]}".rstrip(), used)]
@@ -202,14 +202,14 @@ def _memory(run: RunRow) -> str:
 
 
 def helpdesk_page(document: JobDocument | None, url: str, frame: Frame) -> str:
-    """Return the page: the form alone, or with the answer for a job; `url` is where the pages are, "" for not known."""
+    """Return the page: only the form, or with the answer for a job; `url` is the base of the pages, "" if unknown."""
     answer = None if document is None else {"document": document, "reply": reply(document, url)}
     sentence = "Help desk: what did a job waste, and why?" if document is None else job_sentence(document)
     return page("helpdesk", frame, sentence=sentence, answer=answer, evidence_of=evidence_of)
 
 
 def reply(document: JobDocument, url: str) -> Markup:
-    """Return a reply to the owner of a job: plain text, escaped, each line without controls."""
+    """Return a reply to the owner of a job: plain text, escaped, without control characters in the lines."""
     findings = document.findings[:_FINDINGS]
     lines = [f"Hello {cut(document.runs[0].user)},", "", job_sentence(document), ""]
     for finding in findings:
@@ -222,7 +222,7 @@ def reply(document: JobDocument, url: str) -> Markup:
 
 
 def _cause(finding: FindingRow) -> list[str]:
-    """Return the cause, its evidence and what changes it."""
+    """Return the cause, its evidence and the proposed changes."""
     lines = [f"Cause: {cut(finding.title, 200)}."]
     lines += [f"  {name}: {value}" for name, value in evidence_of(finding)[:_EVIDENCE]]
     for step in fix_steps(finding.fixes[:_FIXES]):

@@ -39,7 +39,7 @@ def job(reading: Reading, scope: Scope, question: PrintedJobQuestion) -> JobDocu
 
 
 def _document(asked: PageRequest) -> JobDocument:
-    """Return a job, array or het job with its hours and what its owner says of the judgement."""
+    """Return a job, array or het job with its hours and its owner's statement on the judgement."""
     from gpuwaste.ledger.dispute_service import Disputes
     from gpuwaste.slurm.run_key import RunKey
 

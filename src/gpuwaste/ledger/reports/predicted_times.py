@@ -1,4 +1,4 @@
-"""What was predicted of a job at its submission and while it ran, in the order of time, for text and page."""
+"""The predictions for a job at its submission and while it ran, in order of time, for text and page."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from gpuwaste.show.layout import Look, bullet
 from gpuwaste.show.terminal_cells import local_time, percent, uncut
 
 SHOWN: Final = (("failure", "FAILURE"), ("timeout", "TIME LIMIT"), ("gpu_underused", "GPUS UNDER-USED"))
-"""The probabilities that are shown, with what they are of."""
+"""The probabilities that are shown, with their titles."""
 _MOMENTS: Final[Mapping[str, str]] = {
     "start": "at the start",
     "early": "10 minutes later",
@@ -30,13 +30,13 @@ class PredictedAt(NamedTuple):
     again: SaidAgain | None = None
 
     def shown(self, target: str) -> float | None:
-        """Return a probability, None where it is not known; before the limit that of reaching it from there on."""
+        """Return a probability, None if unknown; for the time limit that of reaching it from then on, if known."""
         limit_p = None if self.again is None else self.again.limit_p
         return limit_p if target == "timeout" and limit_p is not None else self.p.get(target)
 
 
 def predicted_times(document: JobDocument) -> list[PredictedAt]:
-    """Return the moments, the oldest first, MOST at most; none where nothing was predicted after the submission."""
+    """Return the moments, the oldest first, at most MOST; none without predictions after the submission."""
     names = {(run.cluster, run.job_id): run.printed_id for run in document.runs}
     again = [
         PredictedAt(

@@ -1,4 +1,4 @@
-"""Builds reports of users, accounts and clusters, and the document of who is wasting now."""
+"""Builds reports of users, accounts and clusters, and the document of who is wasting GPUs now."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ Tallies = Mapping[tuple[str, ClusterAccount], Tally]
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The clusters that a report is asked for, with a row for each; no names: all."""
+    """The requested clusters of a report, with a row for each; no names: all."""
 
     names: tuple[str, ...] | None = None
 
@@ -50,7 +50,7 @@ class Clusters:
 class ReportLines:
     """How many of the largest lines and findings a report has, and which lines of the job table.
 
-    `clusters` have a row each, as others with runs have; None: there are no such rows.
+    `clusters` have a row each even without runs; None: there are no rows of clusters.
     """
 
     limit: int | None = None
@@ -59,7 +59,7 @@ class ReportLines:
     clusters: Collection[str] | None = None
 
 
-def report_document(  # noqa: PLR0917 the order in which a question is asked; the hub calls it so
+def report_document(  # noqa: PLR0917 the order of a request; the hub calls it this way
     db: Database,
     scope: Scope,
     name: str,
@@ -77,10 +77,10 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
 ) -> ReportDocument:
     """Report on a user, an account or a cluster (`name` empty: every cluster) over [start, end), UTC seconds.
 
-    `accounts` keeps to runs of these accounts, for a reader who may see no others, and `clusters` to those of some
-    clusters, with a row for each; `limit` keeps the job table and the
-    findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone. With `kept` the
-    report is as of that instant, and `now` and the end are not after it.
+    `accounts` restricts it to runs of these accounts, for a reader who may see no others, and `clusters` to those of
+    some clusters, with a row for each; `limit` restricts the job table and the findings to that many with the largest
+    waste; `lines` and `offset` apply only to the job table. With `kept` the report is as of the instant of that
+    snapshot, and `now` and the end are not after it.
     """
     asked = ReportLines(limit, offset, lines, None if clusters is None else clusters.names or ())
     with judged_runs(db, _selected(scope, name, start, end, accounts, clusters), settings, now, kept=kept) as runs:
@@ -96,7 +96,7 @@ def user_reports(
     *,
     asked: ReportLines,
 ) -> dict[str, ReportDocument]:
-    """Return what `report_document` does for each of some users; those with many runs are left out.
+    """Return the `report_document` of each of several users; those with many runs are left out.
 
     Raises OutdatedError.
     """
@@ -163,7 +163,7 @@ def report_totals(  # noqa: PLR0917 as report_document
     clusters: Clusters | None = None,
     kept: OpenRunSnapshot | None = None,
 ) -> GpuTime:
-    """Return the totals alone that `report_document` has."""
+    """Return only the totals of `report_document`."""
     with judged_runs(db, _selected(scope, name, start, end, accounts, clusters), settings, now, kept=kept) as runs:
         return GpuTime(**RunSums.of(runs.sums().values()).own.to_json())
 
@@ -206,7 +206,7 @@ def top_document(
 ) -> TopDocument:
     """Report on what running jobs wasted since the UTC hour of `since`, the largest waste first.
 
-    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
+    `accounts` restricts it to runs of these accounts and, where `reader` is given, that user's own.
     """
     since -= since % HOUR_S
     selection = Selection(since, now + 1, accounts=accounts, reader=reader, running_only=True)
@@ -227,7 +227,7 @@ def top_document(
 
 
 def notes_of(sums: RunSums, cut: int = 0) -> list[str]:
-    """Return what a reader must know of some of the runs, of which the window cuts some."""
+    """Return the notes about some of the runs that a reader must know; `cut` runs are cut by the window."""
     said = (
         (sums.running, "still running: their figures are provisional"),
         (sums.beyond, "reported on more GPUs than accounting has for them: the additional ones are not counted"),
@@ -243,5 +243,5 @@ def thresholds_of(settings: LedgerSettings) -> Thresholds:
 
 
 def is_recorded(db: Database) -> bool:
-    """Tell whether the store holds a recording: mark `recorded` is not 0."""
+    """Return whether the store holds a recording: mark `recorded` is not 0."""
     return any(row["value"] for row in db.rows("report_mark", {"key": "recorded"}))

@@ -1,4 +1,4 @@
-"""What is asked of a report and of a job: the parameters of their routes, options and pages."""
+"""The questions to reports and jobs: the parameters of their routes, options and pages."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from gpuwaste.ledger.judged_run import JudgedRun
 
 ALL_CLUSTERS: Final = "all"
-MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
+MAX_ROWS: Final = 20_000  # of a report's job table and findings: further ones are only counted
 
 
 @dataclass(frozen=True, slots=True)
 class LineFilter:
-    """Which lines of the job table: those of a run with all of this; None is "any". `name` is a part of the name."""
+    """Which lines of the job table: runs that match all fields; None is "any". `name` is a part of the name."""
 
     state: str | None = None
     partition: str | None = None
@@ -22,7 +22,7 @@ class LineFilter:
     finding: str | None = None
 
     def fits(self, run: "JudgedRun") -> bool:
-        """Tell whether a run has all of this (query judged_fits)."""
+        """Return whether a run matches all fields (query judged_fits)."""
         return (
             self.state in {None, run.state}
             and self.partition in {None, run.partition}
@@ -38,7 +38,7 @@ EVERY_LINE: Final = LineFilter()
 class ReportQuestion:
     """User or account, or neither for the caller's own; or clusters for all users.
 
-    `cluster` is names separated by commas, or "all"; with a user or an account it keeps to these clusters.
+    `cluster` is names separated by commas, or "all"; with a user or an account it restricts the report to these.
     """
 
     user: Name | None = None
@@ -54,7 +54,7 @@ class ReportQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JobQuestion:
-    """What is asked of a job beside its id; None is "any".
+    """The parameters of a job in addition to its id; None is "any".
 
     `owner` narrows the view to that of this user. `start` picks the runs that started then. `ended_since` picks the
     last run, unless it ended before then; of an array or a het job the last run of each task or component.

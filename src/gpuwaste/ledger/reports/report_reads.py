@@ -1,4 +1,4 @@
-"""ReportReads: reports within a caller's scope, of the runs that are judged together where there are many."""
+"""ReportReads: reports within a caller's scope, from the shared snapshot of open runs where there are many."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -36,15 +36,15 @@ MAX_CLUSTERS: Final = 32
 _DAYS: Final = 7
 _BEFORE_S: Final = 600.0
 _PAST_WINDOWS: Final = 8
-_PAST_S: Final = 14 * DAY_S  # to add up all users for longer takes too long for a lone reader
+_PAST_S: Final = 14 * DAY_S  # adding up all users for a longer time takes too long for a single reader
 _BEFORE_B: Final = 4 << 20
-_KEPT_ROWS: Final = 1000  # of larger reports none is kept
+_KEPT_ROWS: Final = 1000  # larger reports are not cached
 _KEPT_B: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSubject:
-    """Whose jobs a report is of, the accounts that a coordinator's view is kept to, and the clusters asked for."""
+    """Whose jobs a report covers, the accounts that limit a coordinator's view, and the requested clusters."""
 
     kind: ReportScope
     name: str
@@ -53,11 +53,11 @@ class ReportSubject:
 
     @property
     def every_cluster(self) -> bool:
-        """Whether it is of the runs of all clusters."""
+        """Whether it covers the runs of all clusters."""
         return self.clusters is None or self.clusters.names is None
 
     def drawn_by(self) -> DrawnBy:
-        """Return the same runs as those whose energy is asked for."""
+        """Return the same runs as parameters for the energy queries."""
         names = None if self.clusters is None else self.clusters.names
         if self.kind == "cluster":
             return DrawnBy(clusters=(self.name,) if self.name and self.clusters is None else names)
@@ -67,7 +67,7 @@ class ReportSubject:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question, whose jobs it is about, and its window."""
+    """A question, its subject and its window."""
 
     subject: ReportSubject
     question: ReportQuestion
@@ -75,7 +75,7 @@ class _Asked:
 
     @property
     def of_a_user(self) -> bool:
-        """Whether it can be answered with those about other users: of all clusters and accounts, and any job name."""
+        """Whether it can be answered together with those of other users: all clusters and accounts, any job name."""
         subject = self.subject
         every = subject.every_cluster and subject.accounts is None and self.question.lines.name is None
         return subject.kind == "user" and every
@@ -83,14 +83,14 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _PastTotals:
-    """The sums of each user and account in a window of the past, and until when they are kept."""
+    """The sums of each user and account in a past window, and until when they are cached."""
 
     tallies: Tallies
     until_us: int
 
 
 class ReportReads:
-    """Builds reports; for any thread."""
+    """Builds reports. Thread-safe."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class ReportReads:
         shared: SharedRuns | None,
         turns: AbstractContextManager[object],
     ) -> None:
-        """Take what judges open runs for all readers; without it each document judges its own.
+        """Set up; `shared` judges open runs for all readers, without it each document judges its own.
 
-        `turns` is held while the store is asked for a report.
+        `turns` is held during the queries for a report.
         """
         self._store = store
         self._settings = settings
@@ -116,11 +116,11 @@ class ReportReads:
         self._reports = ResponseCache(clock, _KEPT_B)
 
     def judge_by(self, settings: LedgerSettings) -> None:
-        """Use other thresholds from the next document on; for any thread."""
+        """Use other thresholds from the next document on. Thread-safe."""
         self._settings = settings
 
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
-        """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
+        """Return a report. Raises Refusal: 404 both for what does not exist and for what the caller may not see."""
         asked = _Asked(report_subject(scope, question), question, self._window(question))
         kept, document = self._kept(asked.window), None
         if kept is not None:
@@ -133,9 +133,9 @@ class ReportReads:
         return document
 
     def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
-        """Return the totals of so much time before a window, by whole hours; None before the first of all times.
+        """Return the totals of `length_s` seconds before a window, by full hours; None if they begin before time 0.
 
-        They are kept for a while: each page of a table would ask for them anew. Raises Refusal.
+        They are cached for a while, since each page of a table needs them again. Raises Refusal.
         """
         subject, settings = report_subject(scope, question), self._settings
         until = start - start % HOUR_S
@@ -155,7 +155,7 @@ class ReportReads:
             return decode(body, GpuTime)
 
     def _window(self, question: ReportQuestion) -> Window:
-        """Return from when to when. Raises Refusal."""
+        """Return the window of a question. Raises Refusal."""
         end = self._now() if question.end is None else question.end
         start = days_before(end, _DAYS) if question.start is None else question.start
         if start > end:
@@ -163,9 +163,9 @@ class ReportReads:
         return start, question.end
 
     def _kept(self, window: Window) -> OpenRunSnapshot | None:
-        """Return what was judged together; others are likely to ask for a window of UTC days, too.
+        """Return the shared snapshot; only windows of UTC days are likely to be requested again, and get parts in it.
 
-        Of a page come the totals of as many days before, next: their parts are made with those of its own window.
+        A page next requests the totals of as many days before: their parts are made with those of its own window.
         """
         if self._shared is None:
             return None
@@ -177,7 +177,7 @@ class ReportReads:
         return self._shared.current(*((before, window) if end is None and before[0] < start else (window,)))
 
     def _of_kept(self, asked: _Asked, kept: OpenRunSnapshot) -> ReportDocument:
-        """Return the report as of the instant at which runs were judged together. Raises OutdatedError."""
+        """Return the report as of the instant of the snapshot. Raises OutdatedError."""
         if asked.question.limit is None or asked.question.limit > _KEPT_ROWS:
             return self._report(asked, kept)
         key = (asked, kept.now, kept.thresholds)
@@ -189,12 +189,12 @@ class ReportReads:
             return decode(body, ReportDocument)
 
     def _among_users(self, asked: _Asked, kept: OpenRunSnapshot) -> ReportDocument:
-        """Return a report; those of users that are asked for while another is made are made together, next."""
+        """Return a report; reports of users that are requested while one is made are then made together."""
         if not asked.of_a_user:
             return self._report(asked, kept)
         kind = (asked.window, replace(asked.question, user=None), kept.now, kept.thresholds)
         with self._users.turn(kind, asked.subject.name) as turn:
-            if len(turn.questions) == 1:  # found sooner by the name
+            if len(turn.questions) == 1:  # a query by name is faster
                 return self._report(asked, kept)
             if turn.questions and asked.window in kept.windows:
                 turn.answers = self._of_users(turn.questions, asked, kept)
@@ -237,14 +237,14 @@ class ReportReads:
 
     @staticmethod
     def _is_past(subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot) -> bool:
-        """Tell whether the totals are added up for all users at once: where parts of runs are kept for the window."""
+        """Return whether totals are added up for all users at once: if the snapshot has parts for the window."""
         some = subject.kind != "cluster" and subject.every_cluster
         return some and window in kept.windows and window[1] - window[0] <= _PAST_S
 
     def _past_totals(self, subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot) -> GpuTime:
-        """Return totals that are added up for all users and accounts at once, which takes four times as long as one.
+        """Return totals that are added up for all users and accounts at once, in four times the time of one.
 
-        Who asks first adds up, and others wait for that. Raises OutdatedError.
+        The first caller adds up, the others wait for the result. Raises OutdatedError.
         """
         key = window, self._settings.to_text()
         with self._adding:
@@ -269,12 +269,12 @@ class ReportReads:
 
 
 def days_before(now: int, days: int) -> int:
-    """Return the beginning of the UTC day so many days before today: from there on are so many days, and today."""
+    """Return the beginning of the UTC day `days` before today: a window from there has `days` days, and today."""
     return max(0, now - now % DAY_S - days * DAY_S)
 
 
 def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
-    """Return what is asked for, within what the caller may ask for. Raises Refusal."""
+    """Return the subject of a question, within what the caller may request. Raises Refusal."""
     if question.user is not None and question.account is not None:
         raise Refusal(BAD, "give one of user and account")
     clusters = _rows_of(question)
@@ -297,14 +297,14 @@ def report_subject(scope: Scope, question: ReportQuestion) -> ReportSubject:
 
 
 def _rows_of(question: ReportQuestion) -> Clusters | None:
-    """Return what is asked of clusters by a report on a user, which may be a row for each."""
+    """Return the clusters that a report on a user requests, if it requests a row for each."""
     return None if question.cluster is None else asked_clusters(question.cluster)
 
 
 def asked_clusters(text: str) -> Clusters | None:
     """Return the clusters that a text names, as Slurm's -M: names separated by commas, or "all".
 
-    None is every cluster without a row for each, which is what "1" has always meant. Raises Refusal.
+    None is every cluster without a row for each, the meaning of "1". Raises Refusal.
     """
     if text in {"1", ALL_CLUSTERS}:
         return None if text == "1" else Clusters()

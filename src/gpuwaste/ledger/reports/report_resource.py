@@ -23,7 +23,7 @@ _ALL: Final = 10_000  # lines of the table in JSON and CSV
 
 @dataclass(frozen=True)
 class TopQuestion:
-    """Since when, UTC seconds, and how many."""
+    """Since when, UTC seconds, and how many jobs."""
 
     since: Number | None = None
     limit: Number | None = None
@@ -50,7 +50,7 @@ def top(reading: Reading, scope: Scope, question: TopQuestion) -> TopDocument:
 
 
 def _query(query: Mapping[str, str], path: str, now: int) -> "UsageQuery":
-    """Return what a page of usage is asked for at `now`, UTC seconds. Raises Refusal 400."""
+    """Return the parameters of a page of usage at `now`, UTC seconds. Raises Refusal 400."""
     from gpuwaste.ledger.reports.usage_page import asked_of
 
     days = number(query, "days", _DAYS[-1])
@@ -62,9 +62,9 @@ def _query(query: Mapping[str, str], path: str, now: int) -> "UsageQuery":
 
 
 def _asked(asked: PageRequest, subject: ReportQuestion) -> "tuple[UsageQuery, ReportQuestion]":
-    """Return what a page is asked for, and the question about that."""
+    """Return the parameters of a page, and the question for its report."""
     wanted = _query(asked.query, asked.frame.path.removesuffix(asked.form), asked.reading.now())
-    # What ends now ends with the document: runs may have been judged a minute ago.
+    # A window until now ends with the document: runs may have been judged a minute ago.
     end = wanted.end if asked.query.get("end") else None
     several = _queries(asked.reading).several_clusters
     cluster = wanted.cluster or (ALL_CLUSTERS if several() else None)
@@ -72,13 +72,13 @@ def _asked(asked: PageRequest, subject: ReportQuestion) -> "tuple[UsageQuery, Re
 
 
 class _Usage:
-    """The page of a report on whom a request names."""
+    """The page of a report on the user or account of a request."""
 
     def __init__(self, subject: Callable[[PageRequest], ReportQuestion]) -> None:
         self._subject = subject
 
     def document(self, asked: PageRequest) -> ReportDocument:
-        """Return the report: of a page, or all lines of a form."""
+        """Return the report: one page of lines, or for another format all lines."""
         from gpuwaste.ledger.reports.usage_page import ROWS
 
         wanted, question = _asked(asked, self._subject(asked))

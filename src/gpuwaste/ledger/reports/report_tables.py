@@ -1,4 +1,4 @@
-"""The tables of reports as programs read them: jobs, users, accounts, clusters, days, and the GPUs of a job."""
+"""The tables of reports for programs: jobs, users, accounts, clusters, days, and the GPUs of a job."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -33,7 +33,7 @@ _DEVICE: Final = (
 
 
 def report_table(document: Any, part: str) -> Table:
-    """Return a table of a report by its name: jobs, where it has no other of that name."""
+    """Return a table of a report by its name; the jobs if there is none of that name."""
     return (_PRICED[part], _priced(getattr(document, part))) if part in _PRICED else job_table(document)
 
 
@@ -48,7 +48,7 @@ def device_table(document: Any) -> Table:
 
 
 def _priced(rows: Iterable[Any]) -> Iterable[Mapping[str, Any]]:
-    """Yield rows with their energy beside the other cells."""
+    """Yield rows with their energy in addition to the other cells."""
     for row in map(to_builtins, rows):
         names = {"accounts": ",".join(row["accounts"])} if "accounts" in row else {}
         yield {**(row["energy"] or {}), **row, **names}

@@ -100,7 +100,7 @@ def top_text(document: TopDocument, look: Look) -> str:
 
 
 def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool = False) -> list[str]:
-    """Return the table of jobs, cut to what one screen takes; the type of GPUs where any is known."""
+    """Return the table of jobs, cut to one screen; with the type of GPUs if any is known."""
     shown = rows[:_ROWS]
     typed = any(row.gpu_type for row in shown)
     cells = [
@@ -131,7 +131,7 @@ def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool =
 
 
 def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
-    """Return the table of clusters; energy and cost where they are known."""
+    """Return the table of clusters, with energy and cost if known."""
     more_headers = energy_headers(row.energy for row in rows)
     room = _CLUSTER[len(more_headers)]
     cells = [(*_sums(row), *energy_cells(row.energy, more_headers), fit(row.cluster, room)) for row in rows]
@@ -140,7 +140,7 @@ def cluster_table(rows: Sequence[ClusterRow], look: Look) -> list[str]:
 
 
 def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
-    """Return the table of users, cut to what one screen takes; energy and cost where they are known."""
+    """Return the table of users, cut to one screen, with energy and cost if known."""
     more_headers = energy_headers(row.energy for row in rows)
     cells = [
         (
@@ -158,7 +158,7 @@ def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
 
 
 def _whose(document: ReportDocument) -> str:
-    """Return whose jobs the report is of, and in which clusters."""
+    """Return whose jobs the report covers, and in which clusters."""
     names = fit(", ".join(row.cluster for row in document.clusters), 48)
     if document.scope != "cluster":
         return f"{document.scope} {fit(document.name, 48)}" + (f" in {names}" if names else "")
@@ -173,7 +173,7 @@ def _sums(row: ClusterRow | UserRow) -> tuple[str, ...]:
 
 
 def waste_cells(row: GpuTime) -> tuple[str, str]:
-    """Return the waste and its share; unknown where nothing at all was seen."""
+    """Return the waste and its share; unknown if no time is known."""
     if row.coverage in {None, 0}:
         return UNKNOWN, UNKNOWN
     return short(row.wasted_s), percent(share(row.wasted_s, row.gpu_s))
@@ -201,7 +201,7 @@ def measure_lines(totals: GpuTime, look: Look) -> list[str]:
 
 
 def class_lines(totals: GpuTime, look: Look) -> list[str]:
-    """Return the ledger's view: every allocated second is one class."""
+    """Return the ledger's view: every allocated second is in one class."""
     lines = look.heading("Allocated GPU time by class")
     for name in _CLASSES:
         if (seconds := getattr(totals, f"{name}_s")) or name in _CLASSES[:4]:
@@ -242,7 +242,7 @@ def note_lines(
     findings: Sequence[FindingRow] = (),
     counts: Mapping[str, FindingCount] | None = None,
 ) -> list[str]:
-    """Return the Notes block: findings by kind, then what a reader must know."""
+    """Return the Notes block: findings by kind, then the notes of the document."""
     lines: list[str] = []
     shown: dict[str, int] = {}
     for finding in findings:

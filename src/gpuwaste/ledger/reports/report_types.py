@@ -78,7 +78,7 @@ class GpuTime(Struct, kw_only=True, frozen=True):
 
 
 def unexplained_s(totals: GpuTime) -> float:
-    """Return the wasted GPU-seconds without those that are exempt: what a headline says of somebody's jobs."""
+    """Return the wasted GPU-seconds that are not exempt, for the headlines about a user's jobs."""
     return max(0.0, totals.wasted_s - totals.exempt_s)
 
 
@@ -189,7 +189,7 @@ class NameRow(Struct, kw_only=True, frozen=True):
 
 
 class FindingRun(Struct, kw_only=True, frozen=True):
-    """A run that a finding is of."""
+    """A run that a finding concerns."""
 
     cluster: str
     job_id: Annotated[int, Meta(description="The raw job id.")] = field(name="jobid")

@@ -1,4 +1,4 @@
-"""Rows of documents from what the ledger sums up: lines of the job table, a user, findings."""
+"""Rows of documents from the ledger's sums: lines of the job table, users, findings."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ _NO_CAUSE: Final = {"kind": "", "title": ""}
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """What one row of the job table stands for: a run, or the tasks of an array."""
+    """The content of one row of the job table: a run, or the tasks of an array."""
 
     tasks: list[JudgedRun]
     printed_id: str
@@ -69,7 +69,7 @@ def job_row(line: JobLine) -> JobRow:
 
 
 def day_rows(found: Iterable[Mapping[str, Any]]) -> list[DayRow]:
-    """Return the sums by day, as query judged_days has them."""
+    """Return the sums by day from rows of query judged_days."""
     rows = []
     for row in found:
         times = {name: value for name, value in row.items() if name not in ENERGY}
@@ -80,7 +80,7 @@ def day_rows(found: Iterable[Mapping[str, Any]]) -> list[DayRow]:
 
 
 def name_row(row: Mapping[str, Any] | None) -> NameRow | None:
-    """Return the sums of one job name, as query judged_names has them; None where it wasted nothing."""
+    """Return the sums of one job name from a row of query judged_names; None where it wasted nothing."""
     return NameRow(name=row["name"], jobs=row["jobs"], **_times(row)) if row and row["wasted_ms"] else None
 
 
@@ -111,7 +111,7 @@ def user_rows(sums: Mapping[Group, RunSums]) -> list[UserRow]:
 
 
 def cluster_rows(sums: Mapping[Group, RunSums], named: Collection[str]) -> list[ClusterRow]:
-    """Return the sums of each cluster by name: of those with runs, and of `named` ones without any."""
+    """Return the sums of each cluster by name: those with runs, and `named` ones without any."""
     of: dict[str, list[RunSums]] = {cluster: [] for cluster in named}
     for (_, _, _, cluster), found in sums.items():
         of.setdefault(cluster, []).append(found)
@@ -136,20 +136,20 @@ def account_rows(sums: Mapping[Group, RunSums]) -> list[AccountRow]:
 
 
 def finding_rows(found: Iterable[object]) -> list[FindingRow]:
-    """Return findings as the ledger keeps them, typed."""
+    """Return the ledger's findings as typed rows."""
     return convert(found, list[FindingRow])
 
 
 def ratio(used_s: float | None, held_s: float | None) -> float | None:
-    """Return CPU time used over CPU time allocated as documents carry it, 0..1 and over; None where it is not known."""
+    """Return CPU time used over CPU time allocated, 0..1 and more, for documents; None if unknown."""
     return round((used_s or 0.0) / held_s, 4) if held_s else None
 
 
 def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] | None = None) -> list[JobLine]:
     """Return a line for each run, array tasks rolled up, the largest waste first.
 
-    A run that was requeued stays a line of its own: it is another run of the same job. `newest` is when the newest run
-    of each job began, where `runs` are not all. Query judged_lines has the same lines.
+    A requeued run has a separate line: it is another run of the same job. `newest` is when the newest run of each job
+    began, if `runs` are not all. Query judged_lines returns the same lines.
     """
     ordered = sorted(runs, key=lambda r: r.key.start)
     last = {(run.key.cluster, run.key.job_id): run.key.start for run in ordered} if newest is None else newest
@@ -169,13 +169,13 @@ def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] |
 
 
 def _order(line: JobLine) -> tuple[int, int, str, str]:
-    """Return what lines are sorted by: the largest waste first."""
+    """Return the sort key of lines: the largest waste first."""
     wasted, held = sum(t.own.wasted_ms for t in line.tasks), sum(t.own.alloc_ms for t in line.tasks)
     return -wasted, -held, line.tasks[0].key.cluster, line.printed_id
 
 
 def by_user(runs: Iterable[JudgedRun]) -> dict[str, list[JudgedRun]]:
-    """Return the runs of each user, in the order in which they come."""
+    """Return the runs of each user, in the given order."""
     of_user: dict[str, list[JudgedRun]] = {}
     for run in runs:
         of_user.setdefault(run.user, []).append(run)

@@ -16,14 +16,14 @@ STATES: Final = (
     *("COMPLETED", "RUNNING", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "PREEMPTED", "NODE_FAIL"),
     *("REQUEUED", "SUSPENDED"),
 )
-_GROUPED: Final = "many_small_jobs"  # of several jobs together: no line of the table has it alone
+_GROUPED: Final = "many_small_jobs"  # of several jobs together: no single line of the table has it
 _MOST_OF_IT: Final = 0.5
 _DAYS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """What a page of usage was asked for: the last `days` and today, or a start and an end (UTC seconds).
+    """The parameters of a page of usage: the last `days` and today, or a start and an end (UTC seconds).
 
     `number` is from 1; `cluster` is "" for all clusters.
     """
@@ -49,11 +49,11 @@ class UsageQuery:
 
     @property
     def permalink(self) -> str:
-        """The page with the window in absolute times."""
+        """The URL of the page with the window in absolute times."""
         return f"{self.path}?{urlencode(replace(self, days=None).fields)}"
 
     def url(self, number: int, suffix: str = "") -> str:
-        """Return another page of the table, or with a suffix the same view in another format."""
+        """Return the URL of another page of the table, or with a suffix of the same view in another format."""
         wanted = {name: value for name, value in asdict(self.lines).items() if value}
         pages = {"page": number} if number > 1 and not suffix else {}
         return f"{self.path}{suffix}?{urlencode({**self.fields, **wanted, **pages})}"
@@ -98,13 +98,13 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: UsageQuery
 
 
 def _choice(report: ReportDocument, asked: UsageQuery) -> list[str]:
-    """Return the clusters to choose from; none where there is but one, and none was chosen."""
+    """Return the clusters to choose from; none if there is only one and none was chosen."""
     names = sorted({row.cluster for row in report.clusters} | ({asked.cluster} if asked.cluster else set()))
     return names if asked.cluster or len(names) > 1 else []
 
 
 def levels_of(totals: GpuTime) -> dict[str, float]:
-    """Return GPU-seconds by level; what agents may still report is not known yet."""
+    """Return GPU-seconds by level; pending time counts as unknown."""
     return {
         "high": totals.high_s,
         "moderate": totals.moderate_s,
@@ -116,7 +116,7 @@ def levels_of(totals: GpuTime) -> dict[str, float]:
 
 
 def job_link(row: JobRow) -> str:
-    """Return the id by which the page of a line's job is found: of an array its own."""
+    """Return the id in the URL of the page of a line's job: for several array tasks that of the array."""
     return row.printed_id.partition("_[")[0]
 
 
@@ -187,9 +187,9 @@ def asked_of(
     *,
     cluster: str = "",
 ) -> UsageQuery:
-    """Return what is asked by a window (days, start, end): so many UTC days before today and today, else the times.
+    """Return the parameters of a window (days, start, end): that many UTC days before today and today, else the times.
 
-    By default it is 7 days.
+    The default is 7 days.
     """
     days, start, end = window
     if start is None and end is None:

@@ -1,6 +1,6 @@
-"""Requests that may serve a job better, a file for each kind with `propose(asked)`, found by being here.
+"""Requests that may serve a job better, a file in this folder for each kind, with `propose(asked)`.
 
-Files that follow a prediction take its changes as options of sbatch from here.
+Files that follow a prediction get its changes as options of sbatch from this module.
 """
 
 import shlex
@@ -14,7 +14,7 @@ from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.plan.plan_request import PlanRequest
 
 MAX_CANDIDATES: Final = 16
-"""Each costs slurmctld one --test-only, so that a site with a hundred partitions is not asked a hundred times."""
+"""Each costs slurmctld one --test-only: a site with a hundred partitions must not get a hundred of them."""
 GPUS: Final = "gpus"
 TIME: Final = "time_limit_s"
 MEMORY: Final = "mem_b"
@@ -22,10 +22,11 @@ MEMORY: Final = "mem_b"
 
 @dataclass(frozen=True, slots=True)
 class RequestCandidate:
-    """One request: the options of sbatch that make it out of what was asked, and why.
+    """One request: the options of sbatch that change the original request into it, and why.
 
-    `jobs` above 1 is a cascade: that many jobs, each after the one before. `needs` is what the user must see to before
-    it works, "" for nothing: such a candidate is never chosen by itself. `advice` marks one that no option can make.
+    `jobs` above 1 is a cascade: that many jobs, each after the previous one. `needs` is what the user must ensure
+    first, "" for nothing: a candidate with needs is never chosen automatically. `advice` marks one that no option can
+    make.
     PlanCandidate is the same after it was checked and predicted.
     """
 
@@ -43,13 +44,13 @@ Propose = Callable[[PlanRequest], Iterable[RequestCandidate]]
 
 @cache
 def proposers() -> dict[str, Propose]:
-    """Return the `propose` of each file by the file's name, in the order of their RANK."""
+    """Return the `propose` of each file by file name, in the order of their RANK."""
     ranked = ModuleRegistry[Any](__name__, "RANK", "propose").ordered_by("RANK")
     return {name: module.propose for name, module in ranked.items()}
 
 
 def all_candidates(asked: PlanRequest) -> list[RequestCandidate]:
-    """Return every candidate, as asked first, no two of the same options, at most MAX_CANDIDATES."""
+    """Return all candidates, the original request first, no two with the same options, at most MAX_CANDIDATES."""
     found: dict[tuple[object, ...], RequestCandidate] = {}
     for propose in proposers().values():
         for one in propose(asked):
@@ -63,5 +64,5 @@ def change_of(asked: PlanRequest, amount: str) -> RequestChange | None:
 
 
 def options_of(change: RequestChange) -> tuple[str, ...]:
-    """Return the words of its #SBATCH line."""
+    """Return the options of its #SBATCH line."""
     return tuple(shlex.split(change.option.removeprefix("#SBATCH ")))

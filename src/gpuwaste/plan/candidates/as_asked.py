@@ -1,4 +1,4 @@
-"""The job as it was asked for."""
+"""The job as requested."""
 
 from collections.abc import Iterable
 from typing import Final

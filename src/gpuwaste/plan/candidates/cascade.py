@@ -1,7 +1,7 @@
-"""A long job as several short ones, each after the one before, with a signal in time to write a checkpoint.
+"""A long job as several short ones, each after the previous one, with a signal in time to write a checkpoint.
 
-Short jobs fit before jobs that wait for more (backfill). Whether a script saves its state on a signal and goes on from
-it is for its user to see to: nobody else can know.
+Short jobs fit before jobs that wait for more (backfill). Whether a script saves its state on a signal and resumes from
+it, only its user can know.
 """
 
 import math
@@ -20,7 +20,7 @@ _PARTS_S: Final = (4 * HOUR_S, 8 * HOUR_S, 12 * HOUR_S, 24 * HOUR_S)
 
 
 def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
-    """Return the split into the shortest parts of which there are few enough."""
+    """Return the split into the shortest parts that are few enough."""
     limit = asked.request.time_limit_s
     if limit is None or limit <= LONG_S or asked.request.is_array or "dependency" in asked.options:
         return

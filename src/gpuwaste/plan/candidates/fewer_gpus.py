@@ -1,4 +1,4 @@
-"""Fewer GPUs: as many as the model or the user's history says that the job uses."""
+"""Fewer GPUs: as many as the job uses by the model or the user's history."""
 
 from collections.abc import Iterable
 from typing import Final

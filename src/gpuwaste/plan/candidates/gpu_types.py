@@ -13,7 +13,7 @@ _BY_TASK: Final = ("ntasks", "gpus-per-task")
 
 
 def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
-    """Return a request for each other type with enough of them on a node; none where no single type is asked for."""
+    """Return a request for each other type with enough of them on a node; none unless a single type is requested."""
     request = asked.request
     option = next((name for name in GPU_OPTIONS if name.startswith("--") and name[2:] in asked.options), "")
     if not option or not request.gpus or not request.gpu_type or "," in request.gpu_type:

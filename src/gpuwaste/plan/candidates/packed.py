@@ -1,4 +1,4 @@
-"""Many small jobs on one GPU: advice only, since no option of sbatch makes one job out of many."""
+"""Many small jobs on one GPU: advice only, since no option of sbatch merges many jobs into one."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Another partition with the GPUs that the job asks for; whether it is open to the user is checked afterwards."""
+"""Another partition with the GPUs that the job requests; whether the user may use it is checked afterwards."""
 
 from collections.abc import Iterable
 from typing import Final

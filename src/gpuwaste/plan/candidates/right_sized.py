@@ -1,4 +1,4 @@
-"""All that a prediction would make smaller at the same time: GPUs, time limit, memory."""
+"""All reductions of a prediction at the same time: GPUs, time limit, memory."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,7 +13,7 @@ _PER_GPU: Final = "--mem-per-gpu"
 def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the changes together, where there are two or more.
 
-    Memory per GPU was computed for the GPUs that were asked for: with fewer of them it stays as it was.
+    Memory per GPU was computed for the requested GPUs: with fewer of them it is not changed.
     """
     found = {amount: change for amount in (GPUS, TIME, MEMORY) if (change := change_of(asked, amount)) is not None}
     if GPUS in found and MEMORY in found and any(word.startswith(_PER_GPU) for word in options_of(found[MEMORY])):

@@ -1,7 +1,7 @@
-"""Short jobs that follow each other, or many of one name, as one job: advice whether that gains anything, and why.
+"""Short jobs that follow each other, or many of the same name, as one job: advice whether that gains anything, and why.
 
 Jobs are a chain if they wait for each other: a dependency, an array with one task at a time, or queued jobs of the same
-name that wait for another job. It is advice because no option of sbatch makes one job out of several.
+name that wait for another job. It is advice because no option of sbatch merges several jobs into one.
 """
 
 import re
@@ -22,7 +22,7 @@ _ONE_AT_A_TIME: Final = re.compile(r"[^%]*%0*1", re.ASCII)
 
 
 def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
-    """Return the advice for a short job that is one of a chain, or one of many."""
+    """Return the advice for a short job that is part of a chain, or one of many."""
     run_s = cost_of(asked).run_s
     if run_s is None or run_s > LONGEST_S:
         return

@@ -1,1 +1,1 @@
-"""When a job would start: a queue played forward with drawn run times, corrected by the site's own errors."""
+"""When a job would start: a queue simulated forward with drawn run times, corrected by the site's own errors."""

@@ -1,4 +1,4 @@
-"""Waits from a queue that is played forward many times, each time with other run times."""
+"""Waits from a queue that is simulated forward many times, each time with newly drawn run times."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
@@ -15,7 +15,7 @@ from gpuwaste.sim.assoc_limits import LimitUse, no_use
 
 
 class _Prepared(NamedTuple):
-    """What all draws share: jobs that wait without their run times, what runs without its ends, what it uses."""
+    """What all draws share: waiting jobs without run times, running jobs without ends, and their usage."""
 
     waiting: ProbeJobs
     ran: Ran
@@ -25,10 +25,10 @@ class _Prepared(NamedTuple):
 
 
 def waits_of(queue: SchedulerQueue, asked: QueueJobs, places: Sequence[int | None], draws: int, seed: int) -> Ints:
-    """Return the waits [draws, c] of requests, each alone behind the first `place` of the queue; -1: it never starts.
+    """Return the waits [draws, c] of requests, each behind the first `place` jobs of the queue; -1: it never starts.
 
-    The queue has been checked (checks.py). Requests behind all others are played together, since they change nothing
-    for each other.
+    Each is simulated without the others. The queue has been checked (checks.py). Requests behind all others are
+    simulated together, since they do not affect each other.
     """
     rng = np.random.default_rng([seed, 0])
     rest, runs = drawn_rest(queue.running, rng, draws), drawn(queue.waiting, rng, draws)
@@ -77,7 +77,7 @@ def _once(
 
 def _prepared(queue: SchedulerQueue, waiting: QueueJobs, limits: QueueLimits, users: int) -> _Prepared:
     running, held = queue.running, queue.holdings
-    assert held is not None  # noqa: S101 checked() makes them
+    assert held is not None  # noqa: S101 set by checked()
     order = np.argsort(held.job, kind="stable")
     first = np.searchsorted(held.job[order], np.arange(len(running.limit_s) + 1)).astype(np.int64)
     believed = believed_rest(running)
@@ -88,7 +88,7 @@ def _prepared(queue: SchedulerQueue, waiting: QueueJobs, limits: QueueLimits, us
 
 
 def _columns(queue: SchedulerQueue, jobs: QueueJobs, limits: QueueLimits, users: int) -> ProbeJobs:
-    """Return jobs without run times; those that can never start have no pools."""
+    """Return jobs without run times; jobs that can never start have no pools."""
     machine = queue.machine
     shape_rows = np.column_stack((jobs.asks, jobs.nodes, jobs.pools, jobs.reservation))
     shapes, shape = _numbers(shape_rows)
@@ -116,7 +116,7 @@ def _columns(queue: SchedulerQueue, jobs: QueueJobs, limits: QueueLimits, users:
 
 
 def _numbers(rows: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the different rows, and the number of each row [n] among them."""
+    """Return the distinct rows, and the number of each row [n] among them."""
     found, number = np.unique(rows, axis=0, return_inverse=True)
     return found, number.reshape(-1).astype(np.int64)
 
@@ -131,6 +131,6 @@ def _rows(jobs: QueueJobs, rows: Sequence[int]) -> QueueJobs:
 
 
 def _joined(waiting: QueueJobs, asked: QueueJobs, k: int, at: int) -> QueueJobs:
-    """Return the waiting jobs with request k among them."""
+    """Return the waiting jobs with request k inserted."""
     columns = zip(waiting, asked, strict=True)
     return QueueJobs(*(cast("Any", np.insert(column, at, own[k], axis=0)) for column, own in columns))

@@ -1,12 +1,12 @@
-"""A queue played forward once: jobs in the order of priority, EASY backfill with one reservation in each pool.
+"""One forward simulation of a queue: jobs by priority, EASY backfill with one reservation in each pool.
 
 A job starts if enough nodes of one of its pools have room, and no limit holds it back (held_back.py). The first job
 that finds no room reserves nodes of one of its pools: that in which enough running jobs are believed to have ended
 first. A later job starts on a node that is not reserved, or if it ends by the reservation's start, or fits what the
 reservation leaves free there (Lifka, 1995; with one node and one resource this is sim's EASY). Without backfill a
-reserved pool is closed to all behind. No job is submitted later.
+reserved pool is closed to all later jobs. No job is submitted later.
 
-Requests that are only asked about are behind all others: they change nothing for anybody, so many are tried at once.
+Queried requests are behind all others and do not affect any other job, so many are tried at once.
 """
 
 from typing import NamedTuple
@@ -35,10 +35,10 @@ from gpuwaste.sim.ends import insert, pop, push, remove
 
 
 class ProbeJobs(NamedTuple):
-    """n jobs that wait: amounts [n, R] on each of `nodes` [n], pools as bits, limit and run, seconds to `begin` [n].
+    """n waiting jobs: amounts [n, R] on each of `nodes` [n], pools as bits, limit and run, seconds to `begin` [n].
 
     `shape` [n] is the same number, from 0, for jobs of equal amounts, nodes, pools and reservation, `kind` for those of
-    equal limit too, `alike` for those that count alike for the same QOS.
+    equal limit too, `alike` for those that count equally for the same QOS.
     """
 
     asks: Ints
@@ -56,9 +56,9 @@ class ProbeJobs(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """r running jobs: seconds until the end [r], what is believed of it, owners [r, 5], TRES [r, T].
+    """r running jobs: seconds until the end [r], the scheduler's belief of that, owners [r, 5], TRES [r, T].
 
-    `first` [r + 1] are the bounds of what each holds: `node` and `amounts` [h, R].
+    `first` [r + 1] are the bounds of each job's holdings: `node` and `amounts` [h, R].
     """
 
     rest: Ints
@@ -71,7 +71,7 @@ class Ran(NamedTuple):
 
 
 class BackfillRules(NamedTuple):
-    """How the scheduler passes: jobs looked at, whether it backfills, the waiting job to stop at (-1: none)."""
+    """Rules of a scheduler's pass: jobs checked, whether it backfills, the waiting job to stop at (-1: none)."""
 
     depth: int
     backfills: bool
@@ -123,7 +123,7 @@ def keep_for(
     chosen: Ints,
     best_nodes: Ints,
 ) -> int:
-    """Reserve nodes for a job that finds no room, in whichever of these pools it is believed to start first.
+    """Reserve nodes for a job that finds no room, in the one of these pools where it is believed to start first.
 
     Returns that pool, -1 for none.
     """
@@ -147,9 +147,9 @@ def keep_for(
 def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
     machine: Nodes, ran: Ran, jobs: ProbeJobs, asked: ProbeJobs, held_back: HeldBack, rules: BackfillRules
 ) -> tuple[Ints, Ints]:
-    """Return the starts, in seconds from now, of those that wait [n] and of those asked about [c]; -1: never.
+    """Return the starts, in seconds from now, of waiting jobs [n] and of queried requests [c]; -1: never.
 
-    It ends once every request that is asked about has started, or job `watched` has: later starts are -1 too.
+    It ends once every queried request, or job `watched`, has started: later starts are -1 too.
     """
     n, r, c, m = len(jobs.limit), len(ran.rest), len(asked.limit), len(machine.pool)
     start, when = np.full(n, -1, np.int64), np.full(c, -1, np.int64)
@@ -211,9 +211,9 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
             job = following[before]
             if without_room == kinds and now >= last_begin and (unreserved == 0 or sizes[back.WOKEN] == 0):
                 if sizes[back.WOKEN] == 0 and listed >= rules.depth:
-                    break  # as many more would find no room
+                    break  # at least `depth` more would find no room
                 if unreserved == 0:
-                    job = n  # nor would any of the queue: those that are awake are left
+                    job = n  # nor would any of the queue: only woken jobs are left
             woken = sizes[back.WOKEN] > 0 and awake[sizes[back.WOKEN] - 1, 0] < job
             if woken:
                 job = awake[sizes[back.WOKEN] - 1, 0]

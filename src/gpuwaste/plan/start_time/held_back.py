@@ -1,9 +1,9 @@
 """Jobs that a limit holds back leave the queue until a job ends that the limit counts: compiled.
 
-What holds a job (an array's throttle, a QOS, a QOS for one user, an association) is a holder. Jobs that one holder
-holds and that count alike wait in one list by priority: while the first of them is held, so are the others. The end of
-a job wakes the lists of its holders: their first jobs are looked at once more in the next pass, in their turn, and one
-that may start hands over to the next of its list. So a pass costs the same however many jobs are held.
+A holder is what holds a job back: an array's throttle, a QOS, a QOS for one user, an association. Jobs that one holder
+holds and that count equally wait in one list by priority: while the first of them is held, so are the others. The end
+of a job wakes the lists of its holders: their first jobs are checked again in the next pass, in the order of priority,
+and one that may start wakes the next of its list. So a pass costs the same however many jobs are held.
 """
 
 from typing import Final, NamedTuple
@@ -36,7 +36,7 @@ WOKEN: Final = 1
 
 
 class HeldBack(NamedTuple):
-    """Who is held by what.
+    """Which jobs are held by which holder.
 
     `ran` [t] counts running tasks of arrays, `begun` [users] starts, `after` [n] is the next
     job of a list, `first` [holders] the first list, `woken` [lists, 2] jobs with their list, the first one last.
@@ -55,7 +55,7 @@ class HeldBack(NamedTuple):
 
 
 def use_of(limits: QueueLimits, owner: Ints, tres: Floats, users: int) -> tuple[LimitUse, Ints]:
-    """Return what jobs [n] use of limits while they run, for users numbered below `users`, and tasks by throttle."""
+    """Return the usage of limits by running jobs [n], for users numbered below `users`, and tasks by throttle."""
     use, ran = no_use(limits.table, users), np.zeros(len(limits.throttles), np.int64)
     count_all(limits.table, use, ran, owner, tres)
     return use, ran
@@ -63,14 +63,14 @@ def use_of(limits: QueueLimits, owner: Ints, tres: Floats, users: int) -> tuple[
 
 @compiled
 def count_all(table: LimitTable, use: LimitUse, ran: Ints, owner: Ints, tres: Floats) -> None:
-    """Add jobs [n] to what is used."""
+    """Add jobs [n] to the usage."""
     for job in range(len(owner)):
         count_one(table, use, ran, owner[job], tres[job], 1)
 
 
 @in_place
 def count_one(table: LimitTable, use: LimitUse, ran: Ints, owner: Ints, tres: Floats, sign: int) -> None:
-    """Add one that starts (1), or take off one that ends (-1)."""
+    """Add a job that starts (1), or subtract one that ends (-1)."""
     count_job(table, use, (owner[STRONGER], owner[WEAKER]), owner[ASSOC], owner[USER], tres, sign)
     if owner[THROTTLE] >= 0:
         ran[owner[THROTTLE]] += sign
@@ -89,7 +89,7 @@ def never_allowed(table: LimitTable, use: LimitUse, owner: Ints, tres: Floats, l
 
 @compiled
 def new_held_back(table: LimitTable, use: LimitUse, throttles: Ints, ran: Ints, owner: Ints, groups: int) -> HeldBack:
-    """Return it with nobody held. `owner` [n, 5]; `groups` are the different owners and amounts among them."""
+    """Return it with no job held. `owner` [n, 5]; `groups` is the number of distinct owners and amounts."""
     users = 1
     for job in range(len(owner)):
         users = max(users, owner[job, USER] + 1)
@@ -118,7 +118,7 @@ def new_held_back(table: LimitTable, use: LimitUse, throttles: Ints, ran: Ints, 
 
 @in_place
 def holder_of(held: HeldBack, owner: Ints, tres: Floats) -> int:
-    """Return the number of what holds a job back now, -1 for nothing."""
+    """Return the number of the holder that holds a job back now, -1 for none."""
     throttle, user = owner[THROTTLE], owner[USER]
     if throttle >= 0 and held.ran[throttle] >= held.throttles[throttle]:
         return int(throttle)
@@ -140,7 +140,7 @@ def holder_of(held: HeldBack, owner: Ints, tres: Floats) -> int:
 
 @in_place
 def hold(held: HeldBack, job: int, alike: int, holder: int) -> int:
-    """Put a job into its holder's list; returns the list."""
+    """Put a job into its holder's list; return the list."""
     place = held.first[holder]
     while place >= 0 and held.lists[place, ALIKE] != alike:
         place = held.lists[place, NEXT]
@@ -168,7 +168,7 @@ def hold(held: HeldBack, job: int, alike: int, holder: int) -> int:
 
 @in_place
 def wake(held: HeldBack, place: int) -> None:
-    """Let the first job of a list be looked at in its turn."""
+    """Wake the first job of a list, so that the next pass checks it by priority."""
     row = held.lists[place]
     job = row[HEAD]
     if job < 0 or row[AWAKE]:
@@ -208,7 +208,7 @@ def wake_for(held: HeldBack, owner: Ints) -> None:
 
 @in_place
 def take_woken(held: HeldBack) -> int:
-    """Take the first job that is awake; returns the list that it was in."""
+    """Take the first woken job; return the list that it was in."""
     held.sizes[WOKEN] -= 1
     place = held.woken[held.sizes[WOKEN], 1]
     held.lists[place, AWAKE] = 0

@@ -1,7 +1,7 @@
 """What is free on each node, and which nodes a job gets: compiled.
 
-The nodes of a pool are in lists by how much of the pool's scarcest resource they have free, GPUs where it has any. So
-a job is tried on few nodes, those first that it fills most: what is large stays free.
+The nodes of a pool are in lists by the free amount of the pool's scarcest resource, GPUs where it has any. So a job is
+tried on few nodes, first on those that it fills most: large nodes stay free.
 """
 
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from gpuwaste.plan.start_time.scheduler_queue import Ints
 from gpuwaste.sim.compiled import compiled, in_place
 
-HARMED: Final = 0  # room is there, but another job has reserved it
+HARMED: Final = 0  # there is room, but another job has reserved it
 FITS: Final = 1
 FULL: Final = -1
 LOG: Final = 4096
@@ -27,9 +27,9 @@ STAMP: Final = 2
 class Room(NamedTuple):
     """m nodes in P pools: `free` [m, R], and the lists: `level` [m], `first` [P, levels], `after` and `before` [m].
 
-    `scarcest` [P] is a resource, `levels` [P] how many lists the pool has. `shadow` [m] is when a reserved node is
-    expected to have room for the job that has reserved it, -1 for none, and `extra` [m, R] what it leaves free then.
-    `log` has the nodes on which jobs have ended, in turn; `sizes` counts them.
+    `scarcest` [P] is a resource, `levels` [P] the number of the pool's lists. `shadow` [m] is when a reserved node is
+    expected to have room for the job that has reserved it, -1 for none, and `extra` [m, R] what that job leaves free.
+    `log` has the nodes on which jobs have ended, in order; `sizes` counts them.
     """
 
     free: Ints
@@ -122,7 +122,7 @@ def change(room: Room, node: int, amounts: Ints, sign: int) -> None:
 
 @in_place
 def enough(room: Ints, asks: Ints) -> bool:
-    """Say whether each amount that a job asks for is there."""
+    """Return whether there is room for each amount that a job requests."""
     for r in range(len(asks)):  # noqa: SIM110 compiled: a generator is no loop there
         if asks[r] > room[r]:
             return False
@@ -131,7 +131,7 @@ def enough(room: Ints, asks: Ints) -> bool:
 
 @in_place
 def choose(room: Room, pool: int, asks: Ints, nodes: int, end: int, chosen: Ints) -> int:
-    """Fill `chosen` with so many nodes of a pool for a job that would end then: FITS, HARMED or FULL."""
+    """Fill `chosen` with `nodes` nodes of a pool for a job that would end at `end`; return FITS, HARMED or FULL."""
     found = free = 0
     for level in range(min(asks[room.scarcest[pool]], room.levels[pool] - 1), room.levels[pool]):
         node = room.first[pool, level]
@@ -149,16 +149,16 @@ def choose(room: Room, pool: int, asks: Ints, nodes: int, end: int, chosen: Ints
 
 @in_place
 def log_end(room: Room, node: int) -> None:
-    """Note that a job has ended on a node."""
+    """Log that a job has ended on a node."""
     room.log[room.sizes[LOGGED] % len(room.log)] = node
     room.sizes[LOGGED] += 1
 
 
 @in_place
 def still_full(room: Room, full_at: Ints, shape: int, asks: Ints, pools: int) -> bool:
-    """Say whether jobs of a shape, for which there was no room, have none yet: nothing has ended where they fit.
+    """Return whether jobs of a shape that had no room still have none: no job has ended where they fit.
 
-    `full_at` [shapes] is the length of the log when there was no room, -1 where that is not known.
+    `full_at` [shapes] is the length of the log when there was no room, -1 where that is unknown.
     """
     logged, since = room.sizes[LOGGED], full_at[shape]
     if since < 0 or logged - since > len(room.log):
@@ -173,7 +173,7 @@ def still_full(room: Room, full_at: Ints, shape: int, asks: Ints, pools: int) ->
 
 @compiled
 def pools_with_enough(capacity: Ints, pool: Ints, asks: Ints, nodes: Ints, pools: Ints) -> Ints:
-    """Return the pools, as bits [n], of which an empty one has enough nodes for each job."""
+    """Return the pools, as bits [n], that have enough nodes for each job when they are empty."""
     found = np.zeros(len(nodes), np.int64)
     counts = np.empty(pool.max() + 1, np.int64)
     for job in range(len(nodes)):

@@ -1,8 +1,8 @@
 """Nodes held by jobs and kept for others: holdings, the reservation of a blocked job, Slurm's reservations (compiled).
 
-The reservation is for the first job of a pool that finds no room: which nodes, and from when on. The pool's running
-jobs are assumed to end at their limits, in this order, until enough nodes have room. Slurm's own reservations close
-pools to jobs for a time. Holdings are rows that are used again.
+The reservation is for the first job of a pool that finds no room: which nodes, and from which time on. The pool's
+running jobs are assumed to end at their limits, in this order, until enough nodes have room. Slurm's own reservations
+close pools to jobs for a time. Rows of holdings are reused.
 """
 
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ CLOSED_POOLS: Final = 0
 CLOSED_FROM: Final = 1
 CLOSED_UNTIL: Final = 2
 CLOSED_NUMBER: Final = 3
-# Columns of `held`: what one job holds of one node; the amounts follow.
+# Columns of `held`: what one job holds on one node; the amounts follow.
 NODE: Final = 0
 NEXT: Final = 1
 AMOUNTS: Final = 2
@@ -28,7 +28,7 @@ AMOUNTS: Final = 2
 def open_from(closed: Ints, pool: int, reservation: int, time: int, limit: int) -> int:
     """Return the first instant from `time` on at which a job of that limit may start in a pool, NEVER for none.
 
-    A job that asks for a reservation has to start and to end within it, and is kept out by others.
+    A job that requests a reservation has to start and to end within it, and other reservations keep it out.
     """
     for own in range(len(closed)):
         if reservation >= 0 and closed[own, CLOSED_NUMBER] == reservation:
@@ -64,7 +64,7 @@ class Believed(NamedTuple):
 
 
 @in_place
-def reserve(  # noqa: C901 compiled: nodes that have room, then those that get it
+def reserve(  # noqa: C901 compiled: nodes that have room, then those that will have it
     room: Room,
     held: Ints,
     ends: Believed,
@@ -74,9 +74,9 @@ def reserve(  # noqa: C901 compiled: nodes that have room, then those that get i
     nodes: int,
     chosen: Ints,
 ) -> tuple[int, int]:
-    """Fill `chosen` with the nodes that will have room first: those that have it now, then as jobs end.
+    """Fill `chosen` with the nodes that will have room first: those that have it now, then in the order of ends.
 
-    Returns the seconds at which there are enough (-1 for now, NEVER for never), and the next job to end.
+    Returns the time in seconds at which there are enough (-1 for now, NEVER for never), and the next job to end.
     `bounds` are the first and last place in `ends`.
     """
     k, last = bounds
@@ -110,7 +110,7 @@ def reserve(  # noqa: C901 compiled: nodes that have room, then those that get i
             place = held[place, NEXT]
         if found < nodes:
             continue
-        while place >= 0:  # what else it holds
+        while place >= 0:  # its other holdings
             node = held[place, NODE]
             if room.pool[node] == pool:
                 _begin(room, node)
@@ -130,7 +130,7 @@ def set_shadow(
     chosen: tuple[Ints, int],
     time: int,
 ) -> None:
-    """Keep these nodes of a pool from `time` on; `bounds` are the jobs whose ends reserve() has not looked at."""
+    """Reserve these nodes of a pool from `time` on; `bounds` are the jobs whose ends reserve() has not checked."""
     (nodes, count), (k, last) = chosen, bounds
     for c in range(count):
         room.shadow[nodes[c]] = time
@@ -151,7 +151,7 @@ def set_shadow(
 
 @in_place
 def clear_shadows(room: Room) -> None:
-    """Forget all reservations."""
+    """Remove all reservations."""
     for k in range(room.sizes[RESERVED]):
         room.shadow[room.reserved[k]] = -1
     room.sizes[RESERVED] = 0
@@ -159,7 +159,7 @@ def clear_shadows(room: Room) -> None:
 
 @in_place
 def _begin(room: Room, node: int) -> None:
-    """Let `extra` of a node begin with what is free now, once for each reservation."""
+    """Set `extra` of a node to what is free now, once for each reservation."""
     if room.stamp[node] != room.sizes[STAMP]:
         room.stamp[node] = room.sizes[STAMP]
         for r in range(room.free.shape[1]):
@@ -174,7 +174,7 @@ def _give(room: Room, held: Ints, place: int, node: int) -> None:
 
 @in_place
 def release(room: Room, held: Ints, first: int, spare: int) -> int:
-    """Give back all that a job holds; returns the first spare row of `held`."""
+    """Release all that a job holds; return the first spare row of `held`."""
     place = first
     while place >= 0:
         change(room, held[place, NODE], held[place, AMOUNTS:], 1)
@@ -187,7 +187,7 @@ def release(room: Room, held: Ints, first: int, spare: int) -> int:
 
 @compiled
 def with_spare(held: Ints, spare: int, rows: int) -> tuple[Ints, int]:
-    """Return `held` with so many spare rows at least, and the first of them."""
+    """Return `held` with at least `rows` spare rows, and the first of them."""
     place, count = spare, 0
     while place >= 0 and count < rows:
         place, count = held[place, NEXT], count + 1
@@ -204,7 +204,7 @@ def with_spare(held: Ints, spare: int, rows: int) -> tuple[Ints, int]:
 
 @in_place
 def occupy(room: Room, held: Ints, spare: int, asks: Ints, nodes: Ints, count: int, end: int) -> tuple[int, int]:
-    """Let a job hold nodes; returns its first holding and the first spare row."""
+    """Let a job hold nodes; return its first holding and the first spare row."""
     first = -1
     for k in range(count):
         node, place = nodes[k], spare

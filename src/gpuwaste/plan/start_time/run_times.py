@@ -1,7 +1,7 @@
 """Run times: quantiles of the share of the limit that ended jobs used, and draws from such quantiles.
 
 Quantiles are of one user's jobs of one shape where enough of them have ended, else of the user's jobs, else of all
-jobs. Draws are for jobs that wait, and for jobs that run, given how long they have run.
+jobs. Draws are for waiting jobs, and for running jobs, given how long they have run.
 """
 
 from collections import deque
@@ -15,11 +15,11 @@ from gpuwaste.plan.start_time.scheduler_queue import LEVELS, NO_LIMIT_S, Ints, Q
 
 Floats = NDArray[np.float64]
 _LEVELS: Final = np.array(LEVELS)
-_OVERDUE_S: Final = 60  # what a job is believed to run on that has passed its limit (OverTimeLimit, KillWait)
-_OWN: Final = 30  # ended jobs of a user, or of a user's shape, that are looked at
-_ALL: Final = 1000  # of everybody
-ENOUGH: Final = 5  # ended jobs below which the next wider group is asked
-_KEYS: Final = 200_000  # groups kept; the one that was used longest ago goes
+_OVERDUE_S: Final = 60  # a job past its limit is believed to run this much longer (OverTimeLimit, KillWait)
+_OWN: Final = 30  # ended jobs used of a user, or of a user's shape
+_ALL: Final = 1000  # of all users
+ENOUGH: Final = 5  # with fewer ended jobs the next wider group is used
+_KEYS: Final = 200_000  # groups kept; the least recently used one is dropped
 
 
 def drawn(jobs: QueueJobs, rng: np.random.Generator, draws: int) -> Ints:
@@ -30,10 +30,10 @@ def drawn(jobs: QueueJobs, rng: np.random.Generator, draws: int) -> Ints:
 
 
 def drawn_rest(jobs: QueueJobs, rng: np.random.Generator, draws: int) -> Ints:
-    """Return what running jobs run on, [draws, n] whole seconds, at least 1 and at most what is left of the limit.
+    """Return the remaining run times of running jobs, [draws, n] whole seconds, 1 to the rest of the limit.
 
-    A run time is drawn given that it is longer than `since_s`; a job that has outlived every quantile ends at any
-    instant of what is left.
+    A run time is drawn given that it is longer than `since_s`; a job that has run longer than every quantile ends at
+    any instant of the rest.
     """
     left = believed_rest(jobs)
     passed = share_below(jobs.run_s, jobs.since_s.astype(np.float64))
@@ -44,7 +44,7 @@ def drawn_rest(jobs: QueueJobs, rng: np.random.Generator, draws: int) -> Ints:
 
 
 def median_rest(jobs: QueueJobs) -> Ints:
-    """Return what half of such running jobs run on at most, [n] whole seconds; as drawn_rest."""
+    """Return the median of the remaining run times, [n] whole seconds; as drawn_rest."""
     left = believed_rest(jobs)
     passed = share_below(jobs.run_s, jobs.since_s.astype(np.float64))
     found = np.ceil(at_share(jobs.run_s, (passed + 0.5 * (1 - passed))[None, :])[0] - jobs.since_s)
@@ -53,7 +53,7 @@ def median_rest(jobs: QueueJobs) -> Ints:
 
 
 def believed_rest(jobs: QueueJobs) -> Ints:
-    """Return what a scheduler believes of running jobs: what is left of their limits, [n] seconds."""
+    """Return the remaining run times that a scheduler believes: the rest of the limits, [n] seconds."""
     left = jobs.limit_s - jobs.since_s
     return np.where(left < 1, _OVERDUE_S, left)
 
@@ -89,7 +89,7 @@ class PastRuns:
         self._fresh = 0
 
     def observe(self, user: Hashable, shape: Hashable, run_s: float, limit_s: float) -> None:
-        """Take a job that has ended; one without a limit, or of no finite time, teaches nothing."""
+        """Take a job that has ended; one without a limit, or without a finite time, is ignored."""
         if not (0 < limit_s < NO_LIMIT_S) or not (0 <= run_s < NO_LIMIT_S):
             return
         share = min(run_s / limit_s, 1.0)
@@ -105,7 +105,7 @@ class PastRuns:
             self._known.pop(gone, None)
         self._all.append(share)
         self._fresh += 1
-        if self._fresh * 20 > len(self._all):  # of a thousand jobs, fifty change no quantile much
+        if self._fresh * 20 > len(self._all):  # of 1000 jobs, 50 change no quantile much
             self._known.pop((), None)
             self._fresh = 0
 
@@ -121,7 +121,7 @@ class PastRuns:
         found = self._known.get(key)
         if found is None:
             found = np.quantile(np.array(shares), LEVELS) if shares else np.array(LEVELS)
-            # What fewer than ENOUGH jobs in a hundred do is not in a short window: any of them may reach its limit.
+            # A short window does not show what fewer than ENOUGH jobs in 100 do: any job may reach its limit.
             found[-1] = 1.0
             self._known[key] = found
         return found

@@ -1,10 +1,10 @@
-"""A queue at one instant as plain data: nodes, what runs, what waits, what is asked for; checked before it is played.
+"""A queue at one instant as plain data: nodes, running and waiting jobs, queried requests; checked before simulation.
 
-A pool is a group of nodes that are alike to the jobs (the nodes of the same partitions with one type of GPU); a job
-runs within one of its pools, on as many nodes as it asks for. R resources are counted on each node, in an order that
+A pool is a group of nodes that are equal for the jobs (the nodes of the same partitions with one type of GPU); a job
+runs within one of its pools, on as many nodes as it requests. R resources are counted on each node, in an order that
 the caller chooses (CPUs, memory, GPUs). Where single nodes are not known (history), a pool is one node. Instants are
-seconds from `SchedulerQueue.now`, which is UTC seconds. The check refuses what no cluster can have, and gives unknown
-limits their value.
+seconds from `SchedulerQueue.now`, which is UTC seconds. The check rejects what no cluster can have, and replaces
+unknown limits.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ from gpuwaste.sim.assoc_limits import LimitTable, no_limits
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LEVELS: Final = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
-"""Shares of jobs at which run times are described; the last is what no run exceeds, at most the limit."""
-MAX_POOLS: Final = 62  # bits of an int64 that are no sign
+"""The levels of run time quantiles; the last is the run time that no run exceeds, at most the limit."""
+MAX_POOLS: Final = 62  # bits of an int64 without the sign
 MAX_JOBS: Final = 200_000  # of a queue; bounds memory and time
-NO_LIMIT_S: Final = 366 * DAY_S  # what is planned for a job that may run for ever
+NO_LIMIT_S: Final = 366 * DAY_S  # assumed for a job without a limit
 MAX_AMOUNT: Final = 1 << 52  # of a resource: sums of MAX_JOBS of bytes stay within int64 only below 2 ** 63
 NOBODY: Final = (-1, -1, -1, 0, -1)
 
@@ -32,7 +32,7 @@ class Nodes(NamedTuple):
     """The machine: `capacity` [m, R] and `pool` [m] of each node, and when pools are closed.
 
     `closed` [w, 4]: pools as bits, the seconds from and until which they are closed, and the number of the reservation
-    whose jobs may start there meanwhile (-1: none).
+    whose jobs may start there in that time (-1: none).
     """
 
     capacity: Ints
@@ -41,14 +41,14 @@ class Nodes(NamedTuple):
 
 
 class QueueJobs(NamedTuple):
-    """n jobs, those that wait in the order of priority.
+    """n jobs, waiting ones in the order of priority.
 
     `asks` [n, R] amounts on each of `nodes` [n]; `pools` [n] has a bit for each pool that the job may run in (where it
     runs); `limit_s` [n]; `run_s` [n, LEVELS] quantiles of the run time in seconds; `since_s` [n]: how long a job has
     run, or the seconds until it may start (--begin), 0 for at once. `reservation` [n] is the number of the one that it
-    asks for, -1 for none. `owner` [n, 5] says whose limits hold: two QOS, the stronger first, and the association, by
-    their places in the table of limits (-1: none), the number of the user, the place of the throttle (-1: none). `tres`
-    [n, T] is what the limits count.
+    requests, -1 for none. `owner` [n, 5] has the owners whose limits apply: two QOS, the stronger first, and the
+    association, by their places in the table of limits (-1: none), the number of the user, the place of the throttle
+    (-1: none). `tres` [n, T] has the amounts that the limits count.
     """
 
     asks: Ints
@@ -82,7 +82,7 @@ class QueueLimits(NamedTuple):
 
 
 class SchedulerQueue(NamedTuple):
-    """What the scheduler has before it at `now`; `depth` jobs are looked at in a pass (bf_max_job_test).
+    """The scheduler's state at `now`; `depth` jobs are checked in a pass (bf_max_job_test).
 
     Without `holdings` a running job holds the first nodes of its only pool.
     """
@@ -134,7 +134,7 @@ def jobs_of(rows: Sequence[QueuedRequest], resources: int, tres: int = 0) -> Que
 
 
 def jobs_in_pools(asks: Ints, limit_s: Ints, run_s: Floats, since_s: Ints) -> QueueJobs:
-    """Return jobs of one pool that is one node, of nobody whom limits concern."""
+    """Return jobs of one pool that is one node, without limits."""
     n = len(limit_s)
     ones = np.ones(n, np.int64)
     owner = np.tile(np.array(NOBODY, np.int64), (n, 1))
@@ -152,7 +152,7 @@ def nobody_is_limited() -> QueueLimits:
 
 
 def checked(queue: SchedulerQueue) -> SchedulerQueue:
-    """Return the queue with unknown limits made NO_LIMIT_S. Raises UsageError for what no cluster can have."""
+    """Return the queue, unknown limits set to NO_LIMIT_S. Raises UsageError for what no cluster can have."""
     machine = checked_nodes(queue.machine)
     if queue.depth < 1:
         raise UsageError(f"depth {queue.depth}: needs at least 1")
@@ -164,7 +164,7 @@ def checked(queue: SchedulerQueue) -> SchedulerQueue:
 
 
 def checked_nodes(machine: Nodes) -> Nodes:
-    """Return the nodes as compiled code takes them. Raises UsageError."""
+    """Return the nodes in the format of compiled code. Raises UsageError."""
     capacity, pool, closed = machine
     if capacity.ndim != 2 or len(capacity) < 1 or capacity.shape[1] < 1:  # noqa: PLR2004 a matrix
         raise UsageError(f"machine: needs a node and a resource, has {capacity.shape}")
@@ -178,7 +178,7 @@ def checked_nodes(machine: Nodes) -> Nodes:
 
 
 def checked_jobs(jobs: QueueJobs, queue: SchedulerQueue, what: str) -> QueueJobs:
-    """Return jobs with every limit known and run times that rise up to it. Raises UsageError, naming the first."""
+    """Return jobs with every limit known and run times rising up to it. Raises UsageError, naming the first bad job."""
     n, width = len(jobs.limit_s), queue.machine.capacity.shape[1]
     limits = queue.limits or nobody_is_limited()
     if n > MAX_JOBS:
@@ -219,7 +219,7 @@ def _owners_known(owner: Ints, queue: SchedulerQueue) -> NDArray[np.bool_]:
 
 
 def checked_holdings(queue: SchedulerQueue) -> Holdings:
-    """Return what running jobs hold, of which each names a job and a node. Raises UsageError."""
+    """Return what running jobs hold, each row with a job and a node. Raises UsageError."""
     held = queue.holdings
     m, n = queue.machine.capacity.shape, len(queue.running.limit_s)
     if held is None or held.node.shape != held.job.shape or held.amounts.shape != (len(held.job), m[1]):
@@ -232,7 +232,7 @@ def checked_holdings(queue: SchedulerQueue) -> Holdings:
 
 
 def spread_holdings(queue: SchedulerQueue) -> Holdings:
-    """Return what running jobs hold of the first nodes of their pools. Raises UsageError for one of several pools."""
+    """Return what running jobs hold on the first nodes of their pools. Raises UsageError for one in several pools."""
     jobs, pool = queue.running, queue.machine.pool
     for place in np.flatnonzero(np.bitwise_count(jobs.pools) != 1):
         raise UsageError(f"running job {place}: runs in {int(jobs.pools[place]):b}, needs exactly one pool")
@@ -246,5 +246,5 @@ def spread_holdings(queue: SchedulerQueue) -> Holdings:
 
 
 def whole(column: Ints) -> Ints:
-    """Return a column as compiled code takes it: another width or order would be compiled anew, for seconds."""
+    """Return a column in the format of compiled code: another width or order would be compiled again, for seconds."""
     return np.ascontiguousarray(column, dtype=np.int64)

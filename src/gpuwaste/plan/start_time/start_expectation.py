@@ -1,4 +1,4 @@
-"""What is expected of a request: when it would start and end, from a queue played forward many times."""
+"""The expectation for a request: when it would start and end, from many forward simulations of the queue."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
@@ -28,7 +28,7 @@ LEARNT: Final = "learnt from past waits"
 
 
 class StartExpectation(NamedTuple):
-    """p10, p50 and p90 of the start, and of the end (`ends`), in UTC seconds; `source` says how they are known."""
+    """p10, p50 and p90 of the start, and of the end (`ends`), in UTC seconds; `source` is how they were found."""
 
     p10: int
     p50: int
@@ -38,10 +38,10 @@ class StartExpectation(NamedTuple):
 
 
 class Correction(Protocol):
-    """What a site's own ended waits have taught (wait_correction.py)."""
+    """The correction learnt from a site's own ended waits (wait_correction.py)."""
 
     def apply(self, waits_s: Sequence[float]) -> Sequence[float]:
-        """Return better quantiles for p10, p50 and p90 of a wait, in seconds."""
+        """Return corrected p10, p50 and p90 of a wait, in seconds."""
         ...
 
 
@@ -52,10 +52,10 @@ def expect(
     seed: int = 1,
     correction: Correction | None = None,
 ) -> list[StartExpectation | None]:
-    """Return what is expected of each request, None for one that this machine cannot run.
+    """Return the expectation for each request, None for one that this machine cannot run.
 
-    All are tried on the same drawn run times, each as if it were submitted alone. Raises UsageError for a queue or a
-    request that cannot be.
+    All are tried on the same drawn run times, each as if only it were submitted. Raises UsageError for an impossible
+    queue or request.
     """
     if not 0 < draws <= MAX_DRAWS:
         raise UsageError(f"{draws} draws: needs 1 to {MAX_DRAWS}")
@@ -73,9 +73,9 @@ def expect_learnt(
     draws: int = 40,
     seed: int = 1,
 ) -> list[StartExpectation | None]:
-    """Return what follows from learnt p10, p50 and p90 of each wait; None for what no pool of this machine can hold.
+    """Return the expectations from learnt p10, p50 and p90 of each wait; None for what no pool of the machine can hold.
 
-    The queue is not played: run times alone are drawn. Raises UsageError for a request that cannot be.
+    The queue is not simulated: only run times are drawn. Raises UsageError for an impossible request.
     """
     queue = checked(queue)
     asked = asked_of(queue, candidates)
@@ -90,7 +90,7 @@ def expect_learnt(
 
 
 def asked_of(queue: SchedulerQueue, candidates: Sequence[QueuedRequest]) -> QueueJobs:
-    """Return requests as rows for a queue that was checked. Raises UsageError for one that cannot be."""
+    """Return requests as rows for a checked queue. Raises UsageError for an impossible one."""
     tres = 0 if queue.limits is None else queue.limits.table.qos_tres.shape[2]
     return checked_jobs(jobs_of(candidates, queue.machine.capacity.shape[1], tres), queue, "asked")
 
@@ -102,7 +102,7 @@ def _told(now: int, waits: Ints, runs: Ints, correction: Correction | None) -> S
     moved, source = waits.astype(np.float64), SIMULATED
     if correction is not None:
         said, source = list(correction.apply(said)), CORRECTED
-        # A draw keeps its rank: what has moved is the wait, not how long the job runs.
+        # A draw keeps its rank: the wait is corrected, not the run time.
         ranks = (np.argsort(np.argsort(waits, kind="stable"), kind="stable") + 0.5) / len(waits)
         moved = np.interp(ranks, QUANTILES, said)
     return _expectation(now, said, moved + runs, source)

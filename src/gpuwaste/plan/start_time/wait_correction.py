@@ -1,11 +1,11 @@
-"""Corrects the quantiles of waits by a site's own errors: each is moved so that it would have held over the last waits.
+"""Corrects quantiles of waits by a site's own errors: each is shifted so that it would have held for the last waits.
 
-The shifts are those of walltimes (conformal_shifts.py): of logarithms, on a rolling window, with the level led by what
-was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. Many jobs do not
-wait at all, and no quantile divides equal waits into shares: waits below TIE_S are spread over it at random. The level
-is led by what is really missed, in full seconds: a wait of p10 or p90 itself is inside. A wait teaches at its start,
-never earlier: until then its prediction is kept. What was simulated when a job was first asked about is what its wait
-is measured against, later predictions know more.
+The shifts are those of walltimes (conformal_shifts.py): of logarithms, on a rolling window, with the level adapted to
+recent misses. Waits below a minute are treated as equal, so a minute is added to each before its logarithm. Many jobs
+do not wait at all, and no quantile divides equal waits into shares: waits below TIE_S are spread over it at random. The
+level is adapted to real misses, in full seconds: a wait of p10 or p90 itself is inside. The correction learns from a
+wait at its start, never earlier: until then its prediction is kept. A wait is compared with the first simulation of its
+job, since later predictions know more.
 """
 
 import math
@@ -21,10 +21,10 @@ from gpuwaste.plan.start_time.start_expectation import QUANTILES
 
 FLOOR_S: Final = 60.0
 TIE_S: Final = 2.0
-WINDOW: Final = 3000  # waits: jobs of one burst wait alike, so a thousand of them say less than a thousand run times
+WINDOW: Final = 3000  # waits: jobs of one burst wait equally, so 1000 of them hold less information than 1000 run times
 _STEP: Final = 0.001  # of the level, for each start; as slow for the same reason
 _LONGEST_S: Final = 10 * 366 * 86400.0  # no wait is expected to be longer
-KEPT: Final = 100_000  # jobs; the one that has waited longest is given up first
+KEPT: Final = 100_000  # jobs; the oldest prediction is dropped first
 
 
 def log_wait(wait_s: float) -> float:
@@ -35,12 +35,12 @@ def log_wait(wait_s: float) -> float:
 class WaitShifts:
     """Corrects p10, p50 and p90 of waits, in seconds; feed `observe` in the order of the starts.
 
-    Fewer than predict.conformal.MIN_ENDS observed waits correct nothing.
+    With fewer than predict.conformal.MIN_ENDS observed waits nothing is corrected.
     """
 
     def __init__(self) -> None:
         self._shifts = Shifts(QUANTILES, [0.0] * len(QUANTILES), window=WINDOW, step=_STEP)
-        self._ties = random.Random(1)  # noqa: S311 no secret
+        self._ties = random.Random(1)  # noqa: S311 not a secret
 
     def apply(self, waits_s: Sequence[float]) -> list[float]:
         """Return corrected quantiles in seconds, rising and not negative."""
@@ -48,18 +48,18 @@ class WaitShifts:
         return [min(max(value - FLOOR_S, 0.0), _LONGEST_S) for value in found]
 
     def observe(self, waits_s: Sequence[float], waited_s: float) -> None:
-        """Take the start of a job for which these quantiles were simulated, and what it waited."""
+        """Take the start of a job: the quantiles simulated for it, and its wait."""
         spread = waited_s if waited_s >= TIE_S else self._ties.random() * TIE_S
         first, middle, last = map(round, self.apply(waits_s))
         above = (waited_s >= first, spread > middle, waited_s > last)
         self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(spread), above=above)
 
     def pack(self) -> NDArray[np.float64]:
-        """Return what was learnt, as predict.conformal.Shifts.pack."""
+        """Return the learnt state, as predict.conformal.Shifts.pack."""
         return self._shifts.pack()
 
     def unpack(self, rows: NDArray[np.float64]) -> None:
-        """Take what `pack` returned. Raises ValueError."""
+        """Restore what `pack` returned. Raises ValueError."""
         self._shifts.unpack(rows)
 
 
@@ -75,7 +75,7 @@ class OpenWaits:
         return len(self._said)
 
     def said(self, job: Hashable, waits_s: Sequence[float]) -> None:
-        """Take what was simulated of a job, before any correction; only the first time counts."""
+        """Take the simulated waits of a job, before any correction; only the first ones count."""
         if job in self._said or not all(math.isfinite(wait) for wait in waits_s):
             return
         self._said[job] = tuple(waits_s)
@@ -83,7 +83,7 @@ class OpenWaits:
             del self._said[next(iter(self._said))]
 
     def started(self, job: Hashable, waited_s: float) -> bool:
-        """Take a start, counted from the prediction; returns whether it taught anything. It does so once."""
+        """Take a start, with its wait since the prediction; return whether it was used. Each job is used once."""
         waits = self._said.pop(job, None)
         if waits is None or not math.isfinite(waited_s) or waited_s < 0:
             return False
@@ -91,5 +91,5 @@ class OpenWaits:
         return True
 
     def gone(self, job: Hashable) -> None:
-        """Forget a job that left the queue without a start: it says nothing about waits."""
+        """Forget a job that left the queue without a start: nothing is learnt from it."""
         self._said.pop(job, None)

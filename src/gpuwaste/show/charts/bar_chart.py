@@ -1,4 +1,4 @@
-"""Bars: upright over times, lying beside long names; each slot's series stacked, up and down, or side by side."""
+"""Bars: vertical over times, horizontal for long names; each slot's series stacked, up and down, or side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _MOST_ROWS: Final = 40
 _SHORT_NAME: Final = 6
 _WIDEST: Final = 72.0
 _TIGHT: Final = 6.0
-"""Pixels of a slot below which bars touch one another: gaps would make a comb of them."""
+"""Pixels of a slot below which bars touch each other: gaps would make them look like a comb."""
 _CAP: Final = 6
-"""Pixels of the hatched cap on a bar that has a part which is not known."""
+"""Pixels of the hatched cap on a bar with an unknown part."""
 
 Box = tuple[float, float, float, float]
 """x, y, width, height."""
@@ -41,7 +41,7 @@ class _StackSegment:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the bars are: the begin and size of each slot on its axis, and the place of a value on the other one."""
+    """The positions of bars: begin and size of each slot on its axis, and the position of a value on the other one."""
 
     plot: Plot
     scale: Scale
@@ -58,7 +58,7 @@ class _Layout:
         return begin, self.plot.y(high), size, self.plot.height * (high - low)
 
     def slot(self, slot: int) -> Box:
-        """Return the rectangle of a slot, over the whole plot."""
+        """Return the rectangle of a slot, over all of the plot."""
         begin, size = self.areas[slot]
         if self.lying:
             return self.plot.left, begin, self.plot.width, size
@@ -135,7 +135,7 @@ def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, s
 
 
 def _marks(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], layout: _Layout, key: str) -> Markup:
-    """Return a path for each series, what is not known, and an area for each slot that has its values as words."""
+    """Return a path for each series, the unknown areas, and an area for each slot with its values as text."""
     series = chart.series[: frame.MOST]
     paths: list[list[str]] = [[] for _ in series]
     unknown, areas = [], []
@@ -168,7 +168,7 @@ def _total(chart: Bars, slot: Slot) -> str:
 
 
 def _fits(names: Sequence[str], room: int) -> bool:
-    """Return whether the names fit below their bars; short ones are left out in turns instead."""
+    """Return whether the names fit below their bars; short ones always do, since if needed only every n-th is shown."""
     if max(len(name) for name in names) <= _SHORT_NAME:
         return True
     return max(width(name[:100]) for name in names) + 8 <= (room - 60) / len(names)
@@ -185,7 +185,7 @@ def _area(box: Box, words: str) -> Markup:
 
 
 def _segments(slot: Slot, *, stacked: bool) -> list[_StackSegment]:
-    """Return the parts of what is known."""
+    """Return the segments of the known values."""
     found, above, below = [], 0.0, 0.0
     for index, value in enumerate(slot.values):
         if value is None or value == 0:
@@ -200,12 +200,12 @@ def _segments(slot: Slot, *, stacked: bool) -> list[_StackSegment]:
 
 
 def _highest(slot: Slot, *, stacked: bool) -> float:
-    """Return where the marks of a slot end: what is not known begins there."""
+    """Return where the marks of a slot end: the unknown part begins there."""
     return max([0.0, *(one.end for one in _segments(slot, stacked=stacked))])
 
 
 def _value_scale(axis: Axis, slots: Sequence[Slot], *, stacked: bool) -> Scale:
-    """Return a scale that has room for each stack, from 0 on."""
+    """Return a scale from 0 with room for each stack."""
     ends = [*(one.end for slot in slots for one in _segments(slot, stacked=stacked)), *axis.reach]
     if axis.scale == "log":
         low, high = min((end for end in ends if end > 0), default=1.0), max(ends, default=10.0)

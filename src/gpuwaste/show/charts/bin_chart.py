@@ -1,4 +1,4 @@
-"""Points counted on a grid: each group of points beside the others, so that none hides another."""
+"""Points counted on a grid: each group of points in a separate panel, so that none hides another."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -81,7 +81,7 @@ def _panel(chart: Bins, layer: Layer, least: Sequence[float], room: Plot, sheet:
 
 
 def _diagonal(chart: Bins, across: Scale, up: Scale, plot: Plot) -> Markup:
-    """Return the line x = y, bent where the bins of the two axes are not alike."""
+    """Return the line x = y, bent where the bins of the two axes differ."""
     low, high = max(chart.x_edges[0], chart.y_edges[0]), min(chart.x_edges[-1], chart.y_edges[-1])
     values = sorted({low, high, *(edge for edge in (*chart.x_edges, *chart.y_edges) if low < edge < high)})
     points = [f"{plot.x(across.at(value)):.1f} {plot.y(up.at(value)):.1f}" for value in values] if low < high else []
@@ -94,7 +94,7 @@ def _scale(axis: Axis, edges: Sequence[float], sheet: Sheet) -> Scale:
 
 
 def _rising(chart: Bins) -> bool:
-    """Return whether the edges make cells, and not more than can be drawn."""
+    """Return whether the edges form cells, and no more than can be drawn."""
     for edges in (chart.x_edges, chart.y_edges):
         if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):  # noqa: PLR2004 one cell
             return False

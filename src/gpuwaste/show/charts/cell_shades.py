@@ -1,4 +1,4 @@
-"""Cells of a grid as a few paths: one for each shade, its runs drawn as strokes of one cell's height."""
+"""Cells of a grid as a few paths: one per shade, its runs drawn as strokes of one cell's height."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,7 +14,7 @@ _COUNTS: Final = 4
 _VALUES: Final = 6
 _PALEST: Final = 0.3
 UNKNOWN: Final = -1
-"""The shade of a cell that is not known; 0 is a cell that is not drawn."""
+"""The shade of an unknown cell; 0 is a cell that is not drawn."""
 
 
 def shades_of_counts(most: int) -> list[float]:
@@ -25,13 +25,13 @@ def shades_of_counts(most: int) -> list[float]:
 
 
 def shades_of_values(most: float) -> list[float]:
-    """Return the least value of each shade: equal steps that are round."""
+    """Return the least value of each shade: equal, round steps."""
     step = step_of(most, _VALUES) if most > 0 else 1.0
     return [step * index for index in range(_VALUES) if step * index < most] or [0.0]
 
 
 def opacities(shades: int) -> list[float]:
-    """Return the opacity of each shade, from the palest that can still be seen to the full colour."""
+    """Return the opacity of each shade, from the palest visible one to the full colour."""
     return [round(1 - (1 - _PALEST) * index / max(1, shades - 1), 2) for index in reversed(range(shades))]
 
 
@@ -41,7 +41,7 @@ def shade_of(value: float, least: Sequence[float]) -> int:
 
 
 def count_words(least: Sequence[float], shade: int) -> str:
-    """Return the counts that a shade stands for."""
+    """Return the range of counts of a shade."""
     low = round(least[shade - 1])
     if shade == len(least):
         return f"{low:,} and more"
@@ -50,7 +50,7 @@ def count_words(least: Sequence[float], shade: int) -> str:
 
 
 def range_words(least: Sequence[float], shade: int, most: float, unit: str) -> str:
-    """Return the values that a shade stands for."""
+    """Return the range of values of a shade."""
     low, high = least[shade - 1], least[shade] if shade < len(least) else most
     return f"{'above 0' if low == 0 else value_words(low, unit if unit == 's' else '')} to {value_words(high, unit)}"
 
@@ -58,7 +58,7 @@ def range_words(least: Sequence[float], shade: int, most: float, unit: str) -> s
 def paths(shades: Sequence[int], columns: int) -> dict[int, str]:
     """Return the path of each shade, from the lowest row on.
 
-    Coordinates are cells; a run starts where the last one of its shade ended, so that most moves are one digit.
+    Coordinates are cells; a run starts relative to the end of the last one of its shade, so most moves are one digit.
     """
     parts: dict[int, list[str]] = {}
     ends: dict[int, tuple[int, int]] = {}

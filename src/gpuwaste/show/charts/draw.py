@@ -1,9 +1,9 @@
-"""A chart as SVG: inside a page, which has the stylesheet, or as a file of its own.
+"""A chart as SVG: inside a page, which has the stylesheet, or as a separate file.
 
-The SVG is made by hand, on the server: of the libraries that were measured for such charts each one breaks the strict
-Content-Security-Policy of the pages, needs a script, or weighs hundreds of kilobytes; a stacked year is drawn faster
-without one, and 100,000 points that are counted on a grid here take some 25 kB where a library sends 900. No colour is
-named here: a mark has a class for its role, and `static/charts.css` has the colours for light, dark and print.
+The SVG is generated on the server without a library: each library measured for such charts breaks the strict
+Content-Security-Policy of the pages, needs a script, or has hundreds of kilobytes; a stacked year is drawn faster
+without one, and 100,000 points counted on a grid take some 25 kB here where a library sends 900. There are no colours
+here: a mark has a class for its role, and `static/charts.css` has the colours for light, dark and print.
 """
 
 from base64 import b64encode
@@ -24,13 +24,13 @@ from gpuwaste.show.charts.labels import label
 from gpuwaste.show.charts.svg import NAMESPACE, Value, element, joined, patterns, shown
 
 WIDE: Final = 960
-"""Pixels of a chart on a desk: a page has at most 1100."""
+"""Pixels of a chart on a desktop: a page has at most 1100."""
 NARROW: Final = 328
 """Pixels of a chart on a telephone: 360 less the margins."""
 
 
 HALF: Final = 520
-"""Pixels of a chart beside another one."""
+"""Pixels of a chart next to another one."""
 _GAP: Final = 24
 
 
@@ -41,13 +41,13 @@ def chart_svg(chart: Chart, width: int = WIDE, key: str = "chart", zone: tzinfo 
 
 
 def chart_file(chart: Chart, zone: tzinfo = UTC) -> str:
-    """Return a chart as a file that needs no other: its stylesheet is inside."""
+    """Return a chart as a self-contained file, with its stylesheet inside."""
     sheet = Sheet(WIDE, "chart", zone)
     return _root(chart.title, _drawn(chart, sheet), sheet, style=stylesheet()) + "\n"
 
 
 def pair_file(names: Sequence[str], pair: Sequence[Chart | None], zone: tzinfo = UTC) -> str:
-    """Return two charts beside each other, each below its name, as a file that needs no other."""
+    """Return two charts side by side, each below its name, as a self-contained file."""
     parts, words, height = [], [], 0.0
     for place, (name, chart) in enumerate(zip(names, pair, strict=True)):
         sheet, x = Sheet(HALF, f"side{place}", zone), place * (HALF + _GAP)
@@ -67,7 +67,7 @@ def stylesheet() -> str:
 
 
 def file_policy() -> str:
-    """Return the Content-Security-Policy of a chart's file: nothing is loaded, and no other style than its own."""
+    """Return the Content-Security-Policy of a chart's file: load nothing, and only its own style."""
     digest = b64encode(sha256(stylesheet().encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'"
 

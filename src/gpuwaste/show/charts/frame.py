@@ -1,4 +1,4 @@
-"""What surrounds the marks: title, legend with its colours and dashes, axes with their units, the plot between them."""
+"""The frame of the marks: title, legend with its colours and dashes, axes with their units, the plot between them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ _GAP: Final = 8
 _MOST_NAMED: Final = 12
 _LONGEST_NAME: Final = 280
 MOST: Final = 12
-"""Series that one chart draws; more cannot be told apart."""
+"""Most series of one chart; more cannot be distinguished."""
 
 _PATTERNS: Final = {"unknown": "hatch", "suspended": "dots"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What every chart is given: its width, the key of its ids, and the zone of its times."""
+    """The input of every chart: its width, the key of its ids, and the zone of its times."""
 
     width: int
     key: str
@@ -44,7 +44,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart's marks with the height that they take, and what a reader who cannot see them is told."""
+    """A chart's marks with their height, and the description for readers who cannot see them."""
 
     body: Markup
     height: float
@@ -81,7 +81,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """One line of the legend: its words, and the class and fill of its swatch."""
+    """One line of the legend: its text, and the class and fill of its swatch."""
 
     text: str
     kind: str
@@ -98,7 +98,7 @@ def scale_of(axis: Axis, values: Sequence[float], zone: tzinfo) -> Scale:
 
 
 def axis_words(axis: Axis, zone: tzinfo) -> str:
-    """Return an axis' title with its unit; the zone is the unit of a time, and durations have theirs at each tick."""
+    """Return an axis' title with its unit; for times the zone; durations have units at each tick."""
     unit = zone_name(zone) if axis.scale == "time" else "" if axis.unit == "s" else axis.unit
     title = "" if axis.title == axis.unit == "s" else axis.title
     if not unit or unit.casefold() == title.casefold():
@@ -107,7 +107,7 @@ def axis_words(axis: Axis, zone: tzinfo) -> str:
 
 
 def head(title: str, entries: Sequence[LegendEntry], sheet: Sheet) -> tuple[Markup, float]:
-    """Return the title and the legend, and where they end."""
+    """Return the title and the legend, and their lower edge."""
     y, parts = 0.0, []
     for line in lines_of(title, sheet.width, TITLE_SIZE):
         y += _TITLE_LINE
@@ -138,12 +138,12 @@ def _legend(entries: Sequence[LegendEntry], sheet: Sheet, top: float) -> tuple[M
 
 
 def room_for_values(scale: Scale, height: float) -> float:
-    """Return the pixels that the labels of an upright axis need."""
+    """Return the pixels that the labels of a vertical axis need."""
     return max((width(tick.text) for tick in upright(scale, height)), default=0.0) + _GAP
 
 
 def upright(scale: Scale, height: float) -> list[Tick]:
-    """Return the ticks of an upright axis that have room above one another."""
+    """Return the ticks of a vertical axis that have room above each other."""
     found: list[Tick] = []
     for tick in scale.ticks(max(2, min(6, int(height / 28)))):
         if not found or (scale.at(tick.value) - scale.at(found[-1].value)) * height >= LINE - 4:
@@ -152,7 +152,7 @@ def upright(scale: Scale, height: float) -> list[Tick]:
 
 
 def value_axis(scale: Scale, plot: Plot, title: str, left: float = 0.0) -> Markup:
-    """Return the upright axis: lines across, values at the left, the title above, where it needs no turning."""
+    """Return the vertical axis: horizontal lines, values at the left, the title above, so that it is not rotated."""
     rules, base, texts = "", "", []
     for tick in upright(scale, plot.height):
         y = plot.y(scale.at(tick.value))
@@ -169,9 +169,9 @@ def value_axis(scale: Scale, plot: Plot, title: str, left: float = 0.0) -> Marku
 def level_axis(
     scale: Scale, plot: Plot, title: str, room: tuple[float, float], *, across: bool = False, period: float = 0.0
 ) -> Markup:
-    """Return the level axis below the plot, its texts inside `room`.
+    """Return the horizontal axis below the plot, with its texts inside `room`.
 
-    `across` draws lines over the plot as well; a text stands in the middle of the `period` pixels that its tick begins.
+    `across` also draws lines over the plot; a text is in the middle of the `period` pixels that begin at its tick.
     """
     rules, texts = "", []
     top = plot.top if across else plot.bottom
@@ -182,9 +182,9 @@ def level_axis(
 
 
 def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
-    """Return the names below the plot, each in the middle of its part; only each n-th where they are narrow.
+    """Return the names below the plot, each in the middle of its part; only every n-th where the parts are narrow.
 
-    A name at the edge for which there is not even room for an ellipsis is left out.
+    A name at the edge without room even for an ellipsis is left out.
     """
     part = plot.width / max(1, len(names))
     widest = max((width(shown(name, 40)) for name in names), default=0.0)
@@ -199,12 +199,12 @@ def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
 
 
 def unknown_area(d: str, key: str, words: str) -> Markup:
-    """Return the hatched area of what is not known."""
+    """Return a hatched area of unknown values."""
     return titled("path", {"d": d, "class": "not-known", "fill": pattern(key, "hatch")}, words)
 
 
 def empty(top: Markup, y: float, sheet: Sheet, words: str = "No data in this window") -> Drawn:
-    """Return a chart without marks: its title and the words that are in their place."""
+    """Return a chart without marks: its title and a text instead."""
     text = label(words, sheet.width, {"x": sheet.width / 2, "y": y + 34, "class": "middle muted"})
     return Drawn(joined([top, text]), y + 60, f"{words}.")
 
@@ -223,7 +223,7 @@ def _rules(d: str, kind: str = "") -> Markup:
 
 
 def _apart(scale: Scale, plot: Plot, room: tuple[float, float], period: float) -> list[tuple[Tick, float]]:
-    """Return as many ticks as have room beside one another, with the middle of each text inside the drawing."""
+    """Return as many ticks as have room next to each other, with the middle of each text inside the drawing."""
     found: list[tuple[Tick, float]] = []
     for most in (10, 8, 6, 5, 4, 3, 2):
         found, end = [], -inf

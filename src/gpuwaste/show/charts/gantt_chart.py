@@ -1,6 +1,6 @@
 """A Gantt chart: a row for each node with a lane for each GPU, a bar for each job, darker the longer it waited.
 
-Shades of one colour, edges and the job's number tell bars apart: no hue does.
+Bars differ by shades of one colour, edges and the job's number, never by hue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,12 @@ _HIGHEST: Final = 16.0
 _LEAST_ROW: Final = 4.0
 _BETWEEN: Final = 2.0
 _TEXT: Final = 12.0
-"""Pixels of a bar or of a row that has a text."""
+"""Pixels of a bar or of a row with a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RowPlace:
-    """Where a row is: its upper edge and the height of one of its lanes."""
+    """The position of a row: its upper edge and the height of one of its lanes."""
 
     row: Row
     top: float
@@ -104,7 +104,7 @@ def _legend(chart: Gantt, rows: Sequence[Row], key: str) -> list[LegendEntry]:
 
 
 def _idle(places: Sequence[_RowPlace], plot: Plot) -> Markup:
-    """Return the panel of each row, on which what is not held is seen."""
+    """Return the background panel of each row, visible where nothing is held."""
     d = "".join(
         f"M{plot.left:.1f} {one.top:.1f}h{plot.width:.1f}v{one.height:.1f}h-{plot.width:.1f}z" for one in places
     )
@@ -112,7 +112,7 @@ def _idle(places: Sequence[_RowPlace], plot: Plot) -> Markup:
 
 
 def _boxes(chart: Gantt, places: Sequence[_RowPlace], scale: Time, plot: Plot) -> Iterator[tuple[Span, _Box]]:
-    """Give the bars that can be seen, with their rectangles."""
+    """Yield the visible bars with their rectangles."""
     for span in chart.spans[:_MOST_SPANS]:
         found = _box(span, places[span.row], scale, plot) if 0 <= span.row < len(places) else None
         if found is not None:
@@ -140,7 +140,7 @@ def _spans(chart: Gantt, boxes: Sequence[tuple[Span, _Box]], sheet: Sheet) -> It
 
 
 def _texts(boxes: Sequence[tuple[Span, _Box]]) -> Iterator[Markup]:
-    """Give the names of the bars that have room for all of it."""
+    """Yield the names of the bars that have room for the full name."""
     for span, box in boxes:
         room, name = box.width - 6, shown(span.name, 60)
         if box.height >= _TEXT and room > 0 and width(name) <= room:
@@ -160,7 +160,7 @@ def _down(places: Sequence[_RowPlace], scale: Time, plot: Plot, sheet: Sheet) ->
 
 
 def _names(places: Sequence[_RowPlace], left: float) -> Markup:
-    """Return the names of the rows; of low rows those that have room."""
+    """Return the names of the rows; for low rows only names that have room."""
     found, free = [], 0.0
     for place in places:
         middle = place.top + place.height / 2

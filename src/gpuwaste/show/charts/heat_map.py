@@ -1,4 +1,4 @@
-"""A heat map: a row for each name, shades of one colour, hatched where nothing is known."""
+"""A heat map: a row for each name, shades of one colour, hatched where values are unknown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from gpuwaste.show.charts.svg import Value, element, finite, group, joined, patt
 _MOST_ROWS: Final = 120
 _MOST_COLUMNS: Final = 400
 _POINTED_AT: Final = 600
-"""Cells that have a title each; of more cells each shade has one."""
+"""Most cells with a title each; with more cells each shade has one."""
 _HIGHEST: Final = 22.0
 _LOWEST: Final = 4.0
 _TALL: Final = 440.0
 _LABEL: Final = 14.0
 _NEGATIVE: Final = 10
-"""What is added to the shade of a value below 0."""
+"""Offset of the shade of a value below 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _areas(found: _Cells, plot: Plot, sheet: Sheet) -> Markup:
 
 
 def _names(names: Sequence[str], plot: Plot, high: float) -> Markup:
-    """Return the names of the rows; of rows that are lower than a text each n-th has one."""
+    """Return the names of the rows; if rows are lower than a text, every n-th name."""
     every = max(1, -int(-_LABEL // high))
     found = [
         label(name, plot.left - 10, {"x": plot.left - 8, "y": plot.top + (index + 0.5) * high + 4, "class": "tick end"})

@@ -1,4 +1,4 @@
-"""Texts of a chart: how wide they are at most, cut where there is no room, numbers as people write them."""
+"""Texts of a chart: their largest width, cut where there is no room, and readable numbers."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _POWERS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def width(text: str, size: float = SIZE) -> float:
-    """Return the pixels that a text takes at most in the widest of the usual fonts; there is no font to ask."""
+    """Return the largest width of a text in pixels, for the widest usual font; the font itself is unknown."""
     return size * sum(_em(character) for character in text)
 
 
@@ -38,7 +38,7 @@ def fitted(text: str, room: float, size: float = SIZE) -> str:
 
 
 def label(text: str, room: float, attributes: dict[str, Value], size: float = SIZE) -> Markup:
-    """Return a text that fits; one that is cut has its full words as a title."""
+    """Return a text that fits; a text that is cut has its full version as title."""
     cut = fitted(text, room, size)
     full = shown(text)
     return element("text", attributes, *((cut,) if cut == full else (element("title", {}, full), cut)))
@@ -63,7 +63,7 @@ def lines_of(text: str, room: float, size: float, most: int = 2) -> list[str]:
 def figure(value: float) -> str:
     """Print a value with three to four figures: 0.0312, 12.3, 1,234, 12.5 M."""
     size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-4:  # noqa: PLR2004 out of what people count in
+    if size >= 1e15 or 0 < size < 1e-4:  # noqa: PLR2004 outside of usual numbers
         return f"{value:.2g}"
     for power, letter in _POWERS[:-1]:
         if size >= power:
@@ -74,9 +74,9 @@ def figure(value: float) -> str:
 
 
 def tick_figure(value: float) -> str:
-    """Print the value of a tick, which is round: 0.25, 40, 1,500, 20 k."""
+    """Print the round value of a tick: 0.25, 40, 1,500, 20 k."""
     size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-4:  # noqa: PLR2004 out of what people count in
+    if size >= 1e15 or 0 < size < 1e-4:  # noqa: PLR2004 outside of usual numbers
         return f"{value:.2g}"
     for power, letter in _POWERS:
         if size >= (power if power > 1e3 else 1e4):  # noqa: PLR2004 1,500 is shorter than 1.5 k is clear

@@ -1,4 +1,4 @@
-"""Lines with their band, gaps hatched where nothing is known, and the values of each place where somebody points."""
+"""Lines with their band, hatched gaps for unknown values, and the values of each position as tooltips."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,7 +16,7 @@ from gpuwaste.show.charts.svg import finite, group, joined, titled
 
 _HEIGHT: Final = 280
 _POINTED_AT: Final = 96
-"""Places with words of their own; of more places several have one."""
+"""Most positions with a separate tooltip; with more, several positions share one."""
 
 Point = tuple[float, float]
 _Range = tuple[float, float, float]
@@ -85,7 +85,7 @@ def _path(points: Sequence[Point | None], plot: Plot) -> tuple[str, str]:
 
 
 def _thinned(points: Sequence[Point], plot: Plot) -> list[Point]:
-    """Return the first, the lowest, the highest and the last point of each two pixels: the line looks the same."""
+    """Return the first, lowest, highest and last point of every two pixels: the drawn line does not change."""
     if len(points) <= plot.width:
         return list(points)
     found: list[Point] = []
@@ -97,7 +97,7 @@ def _thinned(points: Sequence[Point], plot: Plot) -> list[Point]:
 
 
 def _band(chart: Lines) -> list[_Range | None]:
-    """Return place, low and high in order; null where one of them is not known."""
+    """Return position, low and high in order; None where one of them is unknown."""
     found = []
     for raw, low, high in zip(chart.at, chart.low, chart.high, strict=False):
         if (place := finite(raw)) is not None:
@@ -121,7 +121,7 @@ def _band_area(band: Sequence[_Range | None], across: Scale, up: Scale, plot: Pl
 
 
 def _unknown(slots: Sequence[Slot], across: Scale, plot: Plot, key: str) -> Markup:
-    """Return the hatched gaps: from the last place where something is known to the next."""
+    """Return the hatched gaps: from one position with a known value to the next."""
     parts, before, edges = [], plot.left, [plot.x(across.at(slot.at)) for slot in slots]
     gaps = groupby(zip(edges, slots, strict=True), lambda item: all(value is None for value in item[1].values))
     runs = [(unknown, [edge for edge, _ in run]) for unknown, run in gaps]
@@ -137,7 +137,7 @@ def _unknown(slots: Sequence[Slot], across: Scale, plot: Plot, key: str) -> Mark
 def _pointed_at(
     chart: Lines, slots: Sequence[Slot], across: Scale, plot: Plot, sheet: Sheet
 ) -> Iterator[tuple[float, float, str]]:
-    """Give the areas that touch one another, halfway between the places, with the values at each."""
+    """Yield adjacent areas, with borders halfway between the positions, with the values of each."""
     series = chart.series[: frame.MOST]
     names = names_of(chart.at, chart.x) if chart.x.scale == "category" else []
     words = place_words(chart.x, sheet.zone, names)

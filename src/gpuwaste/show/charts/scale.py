@@ -1,6 +1,6 @@
-"""From a value to a place on an axis, and where the ticks are: linear, log, and the edges of bins.
+"""From a value to a position on an axis, and the positions of ticks: linear, log, and the edges of bins.
 
-Ours, because the libraries that choose ticks draw as well: each asks for NumPy, pandas or SciPy on the hub.
+Not a library, because those that choose ticks also draw: each needs NumPy, pandas or SciPy on the hub.
 """
 
 from bisect import bisect_right
@@ -22,32 +22,32 @@ _LOG_DURATIONS_S: Final = (
     *(1e-3, 1e-2, 0.1, 1, 10, MINUTE_S, 10 * MINUTE_S, HOUR_S, 6 * HOUR_S, DAY_S, 5 * DAY_S, 30 * DAY_S, 365 * DAY_S),
 )
 _LONGEST_S: Final = 1e12
-"""What is longer is no duration that anybody says in days."""
+"""Longer durations are not printed in days."""
 _FEW: Final = 4
 _ZERO_PART: Final = 0.05
-"""The part of a log axis that is kept for what is 0."""
+"""The part of a log axis that is reserved for 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A value that an axis names."""
+    """A labelled value of an axis."""
 
     value: float
     text: str
 
 
 class Scale(Protocol):
-    """What places values on an axis."""
+    """The mapping of values to positions on an axis."""
 
     def at(self, value: float) -> float:
-        """Return the place of a value, from 0 to 1."""
+        """Return the position of a value, from 0 to 1."""
 
     def ticks(self, most: int) -> list[Tick]:
-        """Return about `most` ticks at most, in order; never an unbounded number."""
+        """Return at most about `most` ticks, in order; never an unbounded number."""
 
 
 def value_words(value: float | None, unit: str) -> str:
-    """Print a value with its unit; seconds as people say them, null as "not known"."""
+    """Print a value with its unit; seconds as readable duration, None as "not known"."""
     if value is None:
         return "not known"
     if unit == "s" and 1 <= abs(value) < _LONGEST_S:
@@ -81,7 +81,7 @@ class Linear:
         return cls(floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step, unit)
 
     def at(self, value: float) -> float:
-        """Return the place of a value; what is outside is at the end."""
+        """Return the position of a value; values outside are at the end."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low))) if self.high > self.low else 0.5
 
     def ticks(self, most: int) -> list[Tick]:
@@ -96,7 +96,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class LogScale:
-    """Equal factors; 0 and what is below have a place of their own at the start."""
+    """Equal factors; values of 0 and below are at a separate position at the start."""
 
     low: float
     high: float
@@ -113,7 +113,7 @@ class LogScale:
         return cls(low, high, unit, len(positive) < len(values))
 
     def at(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         start = _ZERO_PART if self.zero else 0.0
         if value <= 0:
             return 0.0
@@ -121,7 +121,7 @@ class LogScale:
         return start + (1 - start) * min(1.0, max(0.0, part))
 
     def ticks(self, most: int) -> list[Tick]:
-        """Return ticks at powers of ten, with 2 and 5 between where there is room; durations at round ones."""
+        """Return ticks at powers of ten, with 2 and 5 between if there is room; for durations at round ones."""
         values = [value for value in self._candidates(most) if self.low * 0.999 <= value <= self.high * 1.001]
         every = max(1, ceil(len(values) / max(1, most)))
         found = [Tick(value, _tick_words(value, self.unit)) for value in values[::every]]
@@ -138,13 +138,13 @@ class LogScale:
 
 @dataclass(frozen=True, slots=True)
 class EdgeScale:
-    """Cells of one size whatever their edges are; a value between two edges is placed inside their cell."""
+    """Cells of equal size for any edges; a value between two edges is placed inside their cell."""
 
     edges: Sequence[float]
     inner: Scale
 
     def at(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         cells = len(self.edges) - 1
         index = min(cells - 1, max(0, bisect_right(self.edges, value) - 1))
         begin, end = self.inner.at(self.edges[index]), self.inner.at(self.edges[index + 1])

@@ -14,12 +14,12 @@ from gpuwaste.show.charts.svg import finite, shown
 from gpuwaste.show.charts.time_axis import time_words
 
 _SAME_PERIOD: Final = 1.5
-"""A gap that is this much wider than the usual one is a hole, no longer period: months and days of 25 h are not."""
+"""A gap this many times wider than the usual one is a hole; months and days of 25 h are not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One position from `at` to `end` with a value of each series; several positions in one where `count` is more."""
+    """One position from `at` to `end` with a value of each series; `count` positions merged into one."""
 
     at: float
     end: float
@@ -28,7 +28,7 @@ class Slot:
 
 
 def slots_of(at: Sequence[float], series: Sequence[Series], axis: Axis) -> list[Slot]:
-    """Return the positions in order; a series that is too short is not known where it ends."""
+    """Return the positions in order; a series that is too short is unknown after its end."""
     if axis.scale == "category":
         return [Slot(float(index), index + 1.0, _values(series, index)) for index in range(len(at))]
     order = sorted((place, index) for index, raw in enumerate(at) if (place := finite(raw)) is not None)
@@ -37,7 +37,7 @@ def slots_of(at: Sequence[float], series: Sequence[Series], axis: Axis) -> list[
 
 
 def fewer(slots: Sequence[Slot], most: int) -> list[Slot]:
-    """Return at most `most` slots; several in one have the mean of what is known, so that the unit stays."""
+    """Return at most `most` slots; merged ones have the mean of the known values, so that the unit stays."""
     every = -(-len(slots) // max(1, most))
     if every <= 1:
         return list(slots)
@@ -56,7 +56,7 @@ def names_of(at: Sequence[float], axis: Axis) -> list[str]:
 
 
 def place_words(axis: Axis, zone: tzinfo, names: Sequence[str]) -> Callable[[Slot], str]:
-    """Return what names a slot: its category, its day or instant, or its value."""
+    """Return a function that names a slot: by its category, its day or instant, or its value."""
 
     def words(slot: Slot) -> str:
         if axis.scale == "category":
@@ -72,7 +72,7 @@ def place_words(axis: Axis, zone: tzinfo, names: Sequence[str]) -> Callable[[Slo
 
 
 def column_words(column: float | str, axis: Axis, zone: tzinfo) -> str:
-    """Return what names a column of a grid: its name, its instant, or its value."""
+    """Return the label of a column of a grid: its name, its instant, or its value."""
     if isinstance(column, str):
         return shown(column, 60)
     value = finite(column)
@@ -80,13 +80,13 @@ def column_words(column: float | str, axis: Axis, zone: tzinfo) -> str:
 
 
 def slot_words(place: str, series: Sequence[Series], values: Sequence[float | None], unit: str) -> str:
-    """Return what is shown where somebody points at a slot: each series with its value and unit."""
+    """Return the tooltip of a slot: each series with its value and unit."""
     lines = [f"{shown(one.name, 60)}: {value_words(value, unit)}" for one, value in zip(series, values, strict=True)]
     return "\n".join([shown(place, 80), *lines])
 
 
 def summary(slots: Sequence[Slot], series: Sequence[Series], unit: str, words: Callable[[Slot], str]) -> str:
-    """Return the largest value and where it is, for a reader who cannot see the chart."""
+    """Return the largest value and its position, for readers who cannot see the chart."""
     best: tuple[float, int, Slot] | None = None
     for slot in slots:
         for index, value in enumerate(slot.values):
@@ -99,7 +99,7 @@ def summary(slots: Sequence[Slot], series: Sequence[Series], unit: str, words: C
 
 
 def slot_ends(places: Sequence[float], axis: Axis) -> list[float]:
-    """Return where each position ends: where the next begins, or after the usual period before a hole."""
+    """Return the end of each position: where the next begins, or after the usual period before a hole."""
     gaps = [after - before for before, after in pairwise(places) if after > before]
     usual = sorted(gaps)[len(gaps) // 2] if gaps else (DAY_S if axis.scale == "time" else 1.0)
     ends = []

@@ -1,4 +1,4 @@
-"""SVG elements as text: whatever a name holds, it stays text."""
+"""SVG elements as text, with every name escaped."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -10,7 +10,7 @@ from gpuwaste.core.text import harmless
 
 NAMESPACE: Final = "http://www.w3.org/2000/svg"
 LONGEST: Final = 1000
-"""Characters of a text that is kept in full where it is named once."""
+"""Most characters of a text that occurs once."""
 
 Value = str | float
 _HUGE: Final = 1e100
@@ -18,25 +18,25 @@ _TINY: Final = 1e-100
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that can be drawn; NaN and infinities are not known, as null is, and next to nothing is 0."""
+    """Return a number that can be drawn: None for NaN and infinities, 0 for tiny numbers."""
     if value is None or not isfinite(value) or abs(value) >= _HUGE:
         return None
     return value if abs(value) > _TINY else 0.0
 
 
 def shown(text: str, most: int = LONGEST) -> str:
-    """Return a text in one line without controls and marks of direction, cut at `most` characters."""
+    """Return a text in one line without control characters and direction marks, cut at `most` characters."""
     plain = harmless(" ".join(text[:most].split()))[:most]
     return plain if len(text) <= most else plain[: most - 1] + "…"
 
 
 def number(value: float) -> str:
-    """Return a coordinate with one decimal, as short as it can be written; a part of 1 has two."""
+    """Return a coordinate with one decimal, in its shortest form; a value below 1 has two."""
     return f"{round(value, 2) + 0.0:g}" if 0 < value < 1 else f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
 def element(name: str, attributes: Mapping[str, Value] | None = None, *children: str) -> Markup:
-    """Return one element; children that are not Markup and attributes are made harmless and escaped."""
+    """Return one element; attributes and children that are not Markup are sanitized and escaped."""
     found = "".join(f' {key}="{_attribute(value)}"' for key, value in (attributes or {}).items())
     inner = "".join(child if isinstance(child, Markup) else _escaped(child) for child in children)
     return Markup(f"<{name}{found}>{inner}</{name}>" if inner else f"<{name}{found}/>")  # noqa: S704 escaped above
@@ -48,7 +48,7 @@ def joined(parts: Sequence[Markup]) -> Markup:
 
 
 def titled(name: str, attributes: Mapping[str, Value], title: str) -> Markup:
-    """Return a mark with the text that is shown when somebody points at it."""
+    """Return a mark with its tooltip."""
     return element(name, attributes, element("title", {}, title))
 
 
@@ -63,7 +63,7 @@ def pattern(key: str, kind: str) -> str:
 
 
 def patterns(key: str) -> Markup:
-    """Return the hatch of what is unknown and the dots of what is suspended; ids start with the chart's key."""
+    """Return the hatch for unknown and the dots for suspended time; ids start with the chart's key."""
     area: dict[str, Value] = {"width": 6, "height": 6, "patternUnits": "userSpaceOnUse"}
     panel = element("rect", {"width": 6, "height": 6, "class": "panel"})
     return element(
@@ -86,5 +86,5 @@ def _attribute(value: Value) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text without what XML forbids; lines stay lines: a title may have several."""
+    """Return a text without characters that XML forbids; line breaks stay, since a title may have several lines."""
     return str(escape("\n".join(map(harmless, text.split("\n")))))

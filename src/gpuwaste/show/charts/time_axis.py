@@ -1,4 +1,4 @@
-"""Time on an axis: ticks at midnights, months and years of a zone, whatever its summer time does."""
+"""Time on an axis: ticks at midnights, months and years of a zone, correct across daylight saving changes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def local(utc_s: float, zone: tzinfo) -> datetime:
-    """Return an instant in a zone; what no calendar has is the first or the last that one has."""
+    """Return an instant in a zone; values outside the calendar become its first or last instant."""
     return datetime.fromtimestamp(min(_LATEST, max(_EARLIEST, utc_s)), UTC).astimezone(zone)
 
 
@@ -34,7 +34,7 @@ def zone_name(zone: tzinfo) -> str:
 
 
 def time_words(utc_s: float, zone: tzinfo, day_alone: bool = False) -> str:
-    """Print an instant: Sun 22 Nov 2026 14:05; the day alone where `day_alone`."""
+    """Print an instant: Sun 22 Nov 2026 14:05; only the day with `day_alone`."""
     found = local(utc_s, zone)
     day = f"{_DAYS[found.weekday()]} {_day(found.date(), year=True)}"
     return day if day_alone else f"{day} {found:%H:%M}"
@@ -42,14 +42,14 @@ def time_words(utc_s: float, zone: tzinfo, day_alone: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """UTC seconds, named in a zone."""
+    """UTC seconds, labelled in a zone."""
 
     low: float
     high: float
     zone: tzinfo
 
     def at(self, value: float) -> float:
-        """Return the place of an instant; what is outside is at the end."""
+        """Return the position of an instant; instants outside are at the end."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low))) if self.high > self.low else 0.5
 
     def ticks(self, most: int) -> list[Tick]:
@@ -79,7 +79,7 @@ class Time:
 
 
 def _minutes(begin: date, high: float, count: int, zone: tzinfo) -> Iterator[float]:
-    """Give the times of day that a clock of the zone shows; an hour that is shown twice is given once."""
+    """Yield the times of day in the zone; an hour repeated by daylight saving is yielded once."""
     last = -float("inf")
     for days in range(32):
         midnight = datetime(begin.year, begin.month, begin.day, tzinfo=UTC) + timedelta(days=days)

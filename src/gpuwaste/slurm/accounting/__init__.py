@@ -1,1 +1,1 @@
-"""Accounting as sacct, slurmrestd and files tell it, as JobRecords."""
+"""Accounting data from sacct, slurmrestd and files, as JobRecords."""

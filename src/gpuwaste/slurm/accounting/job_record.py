@@ -1,7 +1,7 @@
-"""JobRecord, one run of one job, AccountedRun, with what only analytics reads, and how its steps add up.
+"""JobRecord (one run of one job), AccountedRun (with the fields that only analytics reads), and the sums over steps.
 
-Each field of a JobRecord is marked with the moment from which it can be known. The details of an AccountedRun are no
-part of the history stream. A number that no store can hold is damage, and costs its own row alone.
+Each field of a JobRecord is marked with the moment from which it can be known. The details of an AccountedRun are not
+part of the history stream. A number that no store can hold is damage, and only its own row is lost.
 """
 
 from collections.abc import Iterable
@@ -17,17 +17,17 @@ from gpuwaste.core.job_states import ENDED
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.submit.program_tie import tie_of
 
-MAX_STEPS: Final = 1000  # kept of a run; n_steps counts all
-MAX_TEXT: Final = 200  # characters kept of each text
+MAX_STEPS: Final = 1000  # steps kept per run; n_steps counts all
+MAX_TEXT: Final = 200  # characters kept per text
 _SMALL: Final = ("restarts", "n_nodes", "cpus", "gpus", "exit_code", "exit_signal")
 _LARGE: Final = (
     *("job_id", "submit", "array_job_id", "array_task_id", "het_job_id", "het_offset", "time_limit_s", "start"),
     *("mem_req_b", "end", "elapsed_s", "suspended_s", "total_cpu_s", "max_rss_b"),
 )
 _LIMITS: Final = (*((name, 1 << 31) for name in _SMALL), *((name, 1 << 62) for name in _LARGE))
-UNKEPT: Final = "extern"  # holds what prolog and ssh start, none of the job's own work
+UNKEPT: Final = "extern"  # holds what prolog and ssh start, not the job's own work
 _NONE: Final = frozenset({"none", "(null)", "n/a"})
-# What sacct prints, and slurmrestd's name of the same; the misspelling is that of Slurm up to 23.02.
+# What sacct prints, and slurmrestd's name for it; the misspelling is Slurm's, up to 23.02.
 _FLAGS: Final = {
     "StartRecieved": "StartReceived",
     "START_RECEIVED": "StartReceived",
@@ -50,7 +50,7 @@ class KnownAt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """One run of one job as accounting tells it; None is "not known"."""
+    """One run of one job as in accounting; None is "not known"."""
 
     cluster: Annotated[str, KnownAt.SUBMIT]
     job_id: Annotated[Int64, KnownAt.SUBMIT]
@@ -70,7 +70,7 @@ class JobRecord:
     req_tres: Annotated[str, KnownAt.SUBMIT] = ""
     submit_line: Annotated[str, KnownAt.SUBMIT] = ""
     interactive: Annotated[bool, KnownAt.SUBMIT] = False  # salloc, or srun without a batch script
-    # Its last verdict\'s; Slurm 22.05 tells it in accounting at the end.
+    # Its last verdict\'s; Slurm 22.05 has it in accounting at the end.
     verdict_id: Annotated[str, KnownAt.SUBMIT] = ""
     start: Annotated[Int64 | None, KnownAt.START, Meta(description="UTC seconds.")] = None
     restarts: Annotated[Int64 | None, KnownAt.START] = None
@@ -112,9 +112,9 @@ def known_at(name: str) -> KnownAt:
 
 @dataclass(frozen=True, slots=True)
 class JobDetails:
-    """What accounting tells of a run for analytics; None is "not known", "" is "none".
+    """The fields of a run in accounting that analytics reads; None is "not known", "" is "none".
 
-    The sums are over the steps that one query lists: sacct leaves out those that ended before its window.
+    The sums are over the steps that one query lists: sacct leaves out steps that ended before its window.
     """
 
     eligible: Annotated[Int64 | None, Meta(description="UTC seconds.")] = None
@@ -154,7 +154,7 @@ class AccountedRun(JobRecord):
 
 
 def within(job: _Run) -> _Run:
-    """Return the run. Raises ParseError naming a number that is beyond any of Slurm's."""
+    """Return the run. Raises ParseError naming a number that is out of Slurm's range."""
     for name, limit in _LIMITS:
         value = getattr(job, name)
         if value is not None and not -limit < value < limit:
@@ -163,7 +163,7 @@ def within(job: _Run) -> _Run:
 
 
 class StepSums:
-    """Sums over a run's steps, and the first ended ones; constant memory, however many there are."""
+    """Sums over a run's steps, and the first ended ones; constant memory for any number of steps."""
 
     def __init__(self) -> None:
         self.kept: list[StepRecord] = []
@@ -174,7 +174,7 @@ class StepSums:
 
     @property
     def n_steps(self) -> int | None:
-        """How many steps srun started; None where no step of any kind is listed."""
+        """Number of steps that srun started; None where no step of any kind is listed."""
         return self._numbered
 
     def add(
@@ -182,7 +182,7 @@ class StepSums:
     ) -> None:
         """Add a step; `record` is None where it has not ended."""
         self._numbered = (self._numbered or 0) + step[:1].isdigit()
-        # Steps overlap, and each measures its nodes as a whole: their sum counts the same energy several times.
+        # Steps overlap, and each measures its entire nodes: their sum counts the same energy several times.
         self.energy_j = max(filter(None, (self.energy_j, energy_j)), default=None)
         self.disk_read_b = _sum(self.disk_read_b, read_b)
         self.disk_write_b = _sum(self.disk_write_b, write_b)
@@ -191,22 +191,22 @@ class StepSums:
 
 
 def program_of(*texts: str) -> str:
-    """Return the program that the first of the user's texts with a tie names, "" for none; no other text is kept."""
+    """Return the program named by the first of the user's texts with a tie, "" for none; no other text is kept."""
     return next((tie.text() for text in texts if (tie := tie_of(text)) is not None), "")
 
 
 def short(text: str) -> str:
-    """Return what is kept of a text."""
+    """Return a text cut to the length that is kept."""
     return text[:MAX_TEXT]
 
 
 def own_text(text: str) -> str:
-    """Return what is kept of a text in which Slurm has a word for none."""
+    """Return a text cut to the length that is kept; Slurm's word for "none" becomes ""."""
     return "" if text.lower() in _NONE else short(text)
 
 
 def flag_text(words: Iterable[str]) -> str:
-    """Return job flags as sacct prints them, whoever told them."""
+    """Return job flags as sacct prints them, whatever their source."""
     return short(",".join(filter(None, (_FLAGS.get(word, word) for word in words))))
 
 

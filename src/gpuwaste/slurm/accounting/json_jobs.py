@@ -14,7 +14,7 @@ from gpuwaste.slurm.accounting.rest_value import error_text
 from gpuwaste.slurm.accounting.sacct_file import Cut
 
 _SPACES = re.compile("[ \t\r\n\ufeff]*")
-_MAX_VALUE: Final = 64 * 1024**2  # characters of one job with its steps, or of what stands beside the jobs
+_MAX_VALUE: Final = 64 * 1024**2  # characters of one job with its steps, or of what is in the file besides the jobs
 _READ: Final = 1024**2
 
 
@@ -47,7 +47,7 @@ def _piece(items: list[str]) -> bytes:
 
 
 class _JsonText:
-    """The text, of which no more is held than the value that is read."""
+    """The text; only the value that is being read is held in memory."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -101,7 +101,7 @@ class _JsonText:
                     raise ParseError(f"the JSON is cut off or damaged: {error}: write it again") from error
                 continue
             length = end - self._at
-            if end == len(self._text) and self._more():  # a number may go on in what was not read yet
+            if end == len(self._text) and self._more():  # a number may continue in what was not read yet
                 continue
             text, self._at = self._text[self._at : self._at + length], self._at + length
             return text
@@ -128,7 +128,7 @@ class _JsonText:
                 return False
 
     def _more(self) -> bool:
-        """Read on, at least as much as is held, so that a long value is not tried too often."""
+        """Read at least as much again as is held, so that a long value is not parsed too often."""
         held = [self._text[self._at :]]
         wanted = max(_READ, len(held[0]))
         if len(held[0]) > _MAX_VALUE:

@@ -26,14 +26,14 @@ _WHOLE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
 def is_no_number(value: float) -> bool:
-    """Whether an amount of a database or a log stands for "not set" or "unlimited"."""
+    """Whether an amount of a database or a log means "not set" or "unlimited"."""
     return value in NO_NUMBERS or abs(value) >= _HUGE or value in {-1, -2}
 
 
 def each_b(text: str, default_unit: str = "M") -> tuple[int, str]:
-    """Return bytes and what they are for: "n" a node, "c" a processor, "" the whole job; 0 bytes is "not known".
+    """Return bytes and what they are for: "n" a node, "c" a processor, "" the entire job; 0 bytes is "not known".
 
-    An amount with a mark that was rounded with it (2.00P) is not known. Raises ParseError.
+    An amount that was rounded together with its mark (2.00P) is not known. Raises ParseError.
     """
     match = _TEXT.fullmatch(text.strip())
     if match is None or match[1] in _NONE:
@@ -47,7 +47,7 @@ def each_b(text: str, default_unit: str = "M") -> tuple[int, str]:
 
 
 def total_b(text: str, n_nodes: int | None, cpus: int | None, default_unit: str = "M") -> int | None:
-    """Return the total for so many nodes and processors; None where it, or the number to multiply by, is not known.
+    """Return the total for this many nodes and processors; None where it, or the number to multiply by, is not known.
 
     0, "all of the node", is not known. Raises ParseError.
     """
@@ -57,7 +57,7 @@ def total_b(text: str, n_nodes: int | None, cpus: int | None, default_unit: str 
 
 
 def printed(amount_b: int) -> str:
-    """Return bytes as a TRES list has them: the largest unit that loses nothing, at least K."""
+    """Return bytes as TRES lists write them: the largest unit that loses nothing, at least K."""
     value, unit = amount_b >> 10, 0
     while value and value % 1024 == 0 and unit < len(_UNITS) - 1:
         value, unit = value >> 10, unit + 1
@@ -74,7 +74,7 @@ def _without_mark(amount: int, per: str) -> tuple[int, str]:
 
 
 def request_tres(values: Mapping[str, str]) -> str:
-    """Return `cpu=..,mem=..,node=..,gres/gpu=..` of ReqCPUS, ReqMem, ReqNodes and ReqGRES; "" where none tells.
+    """Return `cpu=..,mem=..,node=..,gres/gpu=..` of ReqCPUS, ReqMem, ReqNodes and ReqGRES; "" where none has a value.
 
     ReqMem for each processor (c) or node (n) and ReqGRES, which is for each node, are multiplied; what cannot be read
     is left out.
@@ -88,7 +88,7 @@ def request_tres(values: Mapping[str, str]) -> str:
 
 
 def allocated_tres(values: Mapping[str, str]) -> str:
-    """Return AllocTRES, with the GPUs of AllocGRES where it has none.
+    """Return AllocTRES, with the GPUs of AllocGRES where AllocTRES has none.
 
     AllocGRES, of all nodes, is a column up to Slurm 20.02. AllocTRES has GPUs only where AccountingStorageTRES names
     them.

@@ -1,8 +1,8 @@
-"""Accounting as JSON: slurmrestd's /slurmdb/VERSION/jobs and `sacct --json`, which write the same, as JobRecords.
+"""Accounting as JSON (slurmrestd's /slurmdb/VERSION/jobs and `sacct --json`, which write the same) as JobRecords.
 
 Each job holds its steps, so a run is read from one item: memory is the largest of a step's, processor time the sum over
-the steps (up to 24.11 the job's own is 0). Texts and amounts come out as sacct prints them, so that a run read here and
-one read by sacct_row are equal; what cannot be equal is listed in testing/rest_differences.
+the steps (up to 24.11 the job's own is 0). Texts and amounts are returned as sacct prints them, so that a run read here
+and one read by sacct_row are equal; what cannot be equal is listed in testing/rest_differences.
 """
 
 import json
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 def parse_page(data: bytes, cluster: str) -> Iterator[JobRecord | BadRow]:
     """Yield a JobRecord for each job of a page and a BadRow, its line the job's number, for what cannot be read.
 
-    `cluster` is the one asked for; "" takes each job's own. Raises ParseError where the page is no JSON with jobs,
+    `cluster` is the requested one; "" takes each job's own. Raises ParseError where the page is not JSON with jobs,
     SlurmError where it holds an error; both before the first row.
     """
     yield from records(value.jobs(data), cluster)
@@ -68,7 +68,7 @@ def _shown(item: Any) -> str:
 
 
 class _RestSteps:
-    """What a job's steps add up to; `unread` says which details cannot be read, and why."""
+    """Sums over a job's steps; `unread` maps the details that cannot be read to the reason."""
 
     def __init__(self, job: Any) -> None:
         """Read the steps. Raises ParseError where their time or memory cannot be read."""
@@ -113,7 +113,7 @@ class _RestSteps:
 
     def _add(self, step: Any) -> None:
         name = _name(step)
-        self.names.add("0" if name[:1].isdigit() else name)  # constant memory, however many there are
+        self.names.add("0" if name[:1].isdigit() else name)  # constant memory for any number of steps
         self._cpu_us += _cpu_us(step)
         rss_b = None
         for kind, count in value.tres_items(step, "tres", "requested", "max"):
@@ -214,7 +214,7 @@ def _ids(job: Any, job_id: int) -> dict[str, Any]:
         waiting = value.text(job, "array", "task")
         limit = value.number(job, "array", "limits", "max", "running", "tasks")
         printed = f"{array}_[{task_text(waiting)}{f'%{limit}' if limit and '%' not in waiting else ''}]"
-        if not waiting:  # all its tasks have rows of their own; from 24.11 a job without tasks has an array id too
+        if not waiting:  # all its tasks have their own rows; from 24.11 a job without tasks has an array id too
             printed, array = str(job_id), None
     elif het and offset is not None:
         printed = f"{het}+{offset}"
@@ -238,7 +238,7 @@ def _nodes(job: Any) -> str:
 
 
 def _cpus_before_start(job: Any) -> int | None:
-    """Return AllocCPUS of a run without an allocation as its sacct prints it: what is asked in 22.05, 0 in 24.11."""
+    """Return AllocCPUS of a run without an allocation as its sacct prints it: the request in 22.05, 0 in 24.11."""
     return 0 if value.newer(job, "time", "limit") else value.number(job, "required", "CPUs")
 
 

@@ -1,6 +1,6 @@
 """Values of slurmrestd's JSON, of every version: numbers, times, texts, exit codes, states and TRES lists.
 
-Up to v0.0.39 a number stands alone and null, NO_VAL or INFINITE say "no number"; from v0.0.40 on many are objects
+Up to v0.0.39 a number is plain, and null, NO_VAL or INFINITE mean "no number"; from v0.0.40 on many are objects
 {"set": true, "infinite": false, "number": 5}. States are one word, later a list of a state and its flags.
 """
 
@@ -18,17 +18,17 @@ Json = Mapping[str, Any]
 
 _NO_WORDS: Final = frozenset({"", "UNLIMITED", "INFINITE", "NONE", "PARTITION_LIMIT", "N/A"})
 _MAX: Final = 1 << 63
-_STATE_FLAGS: Final = ("REQUEUED", "RESIZING")  # accounting keeps a row of its own for these
+_STATE_FLAGS: Final = ("REQUEUED", "RESIZING")  # accounting keeps a separate row for these
 _MEBIBYTES: Final = frozenset({"mem", "bb"})  # TRES that Slurm counts in MiB and prints with M
 _NOTHING_FOUND: Final = frozenset({9003, 9004})  # ESLURM_REST_EMPTY_RESULT and its like: no jobs, no error
 _SHOWN: Final = 80
 
 
 def load(data: bytes) -> Json:
-    """Return the object of an answer. Raises ParseError that says what came instead: nothing, HTML, half of it."""
+    """Return the object of an answer. Raises ParseError naming what arrived instead: nothing, HTML, half of it."""
     if not data.strip():
         raise ParseError("empty where JSON with jobs was expected")
-    text = data.decode("utf-8", "surrogateescape")  # a backslash in the place of a byte would be invalid JSON
+    text = data.decode("utf-8", "surrogateescape")  # a backslash in place of a byte would be invalid JSON
     try:
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
@@ -43,7 +43,7 @@ def load(data: bytes) -> Json:
 
 
 def jobs(data: bytes) -> list[Any]:
-    """Return the items of `jobs`. Raises ParseError, and SlurmError with what `errors` says."""
+    """Return the items of `jobs`. Raises ParseError, and SlurmError with the text of `errors`."""
     found = load(data)
     message = error_text(found)
     if message:
@@ -55,7 +55,7 @@ def jobs(data: bytes) -> list[Any]:
 
 
 def error_text(answer: Json) -> str:
-    """Return the first true error of an answer in words, "" for none; to have found nothing is none."""
+    """Return the first real error of an answer as text, "" for none; an empty result is not an error."""
     errors = answer.get("errors")
     for error in errors if isinstance(errors, list) else []:
         if not isinstance(error, dict):
@@ -69,7 +69,7 @@ def error_text(answer: Json) -> str:
 
 
 def at(found: Any, *path: str) -> Any:
-    """Return what stands at a path of keys, None where a key is missing. Raises ParseError for a wrong kind."""
+    """Return the value at a path of keys, None where a key is missing. Raises ParseError for a wrong type."""
     for depth, key in enumerate(path):
         if found is None:
             return None
@@ -122,7 +122,7 @@ def text(found: Any, *path: str) -> str:
 
 
 def state(found: Any, *path: str) -> str:
-    """Return the state as sacct prints it: of a list, the flag that names a row of its own, else the base state."""
+    """Return the state as sacct prints it: of a list, the flag that has a row of its own, else the base state."""
     value = at(found, *path)
     words = [str(word) for word in value] if isinstance(value, list) else text(found, *path).split()
     for word in (*_STATE_FLAGS, *words):
@@ -134,8 +134,8 @@ def state(found: Any, *path: str) -> str:
 def exit_of(found: Any, *path: str) -> tuple[int | None, int | None]:
     """Return exit code and signal.
 
-    Slurm 22.05 (v0.0.38) writes SUCCESS and 0 for every exit code, so its 0 proves nothing: the code is None there
-    and the caller, who knows the state, may know better. The signal is right in all versions.
+    Slurm 22.05 (v0.0.38) writes SUCCESS and 0 for every exit code, so its 0 proves nothing: the code is None there,
+    and the caller, which knows the state, may infer it. The signal is right in all versions.
     """
     status = at(found, *path, "status")
     plain = not newer(found, *path, "return_code")
@@ -150,7 +150,7 @@ def exit_of(found: Any, *path: str) -> tuple[int | None, int | None]:
 
 
 def tres_items(found: Any, *path: str) -> Iterator[tuple[str, int]]:
-    """Yield type[/name] and count of a TRES list; those without a count are left out. Raises ParseError."""
+    """Yield type[/name] and count of a TRES list; items without a count are left out. Raises ParseError."""
     value = at(found, *path)
     if value is None:
         return
@@ -168,7 +168,7 @@ def tres_text(found: Any, *path: str) -> str:
 
 
 def tres_print(items: Iterable[tuple[str, int]]) -> str:
-    """Print TRES as sacct does: sorted as whole items, MiB with M."""
+    """Print TRES as sacct does: sorted by the full text of the item, MiB with M."""
     return ",".join(sorted(f"{name}={count}{_unit(name)}" for name, count in items))
 
 

@@ -1,4 +1,4 @@
-"""Files that `sacct -P` wrote: their columns, where they can be cut into pages, and what a file without a header is."""
+"""Files written by `sacct -P`: their columns, where to cut them into pages, and hints for a file without a header."""
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -18,7 +18,7 @@ _KNOWN: Final = (
 )
 _ADVICE: Final = f"sacct -P --format={','.join(name for name in FIELDS if name != ADMIN_COMMENT)}"
 _CANONICAL: Final = {name.lower(): name for name in _KNOWN}
-# Columns that say the same as one that the reader knows, used where that one is not there.
+# Columns with the same content as one that the reader knows, used where that one is missing.
 _INSTEAD: Final = {"timelimit": "TimelimitRaw", "ncpus": "AllocCPUS", "allocnodes": "NNodes", "jobid": "JobIDRaw"}
 
 _IDS: Final = frozenset({"jobid", "jobidraw"})
@@ -33,7 +33,7 @@ _SHOWN: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A piece of a file that holds whole runs: its bytes, where they begin, and the number of its first line."""
+    """A piece of a file that holds complete runs: its bytes, their offset, and the number of its first line."""
 
     position: int
     line: int
@@ -41,9 +41,9 @@ class Cut:
 
 
 def columns_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Return sacct's own names of columns as a header or a --format lists them (any case, %WIDTH).
+    """Return sacct's own names of the columns that a header or a --format lists (any case, %WIDTH).
 
-    Raises UsageError where the columns do not tell which job a row is of, or when it was submitted.
+    Raises UsageError where the columns lack the job of a row, or its submit time.
     """
     lower = [name.strip().partition("%")[0].lower() for name in names]
     columns = []
@@ -57,14 +57,14 @@ def columns_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def are_columns(names: Sequence[str]) -> bool:
-    """Whether names are those of a header: JobID or JobIDRaw is among them, or several other columns of sacct's."""
+    """Whether names are those of a header: JobID or JobIDRaw is among them, or several of sacct's other columns."""
     lower = [name.strip().lower() for name in names]
     known = sum(name in _CANONICAL or name in _INSTEAD for name in lower)
     return known >= _SEVERAL or not _IDS.isdisjoint(lower)
 
 
 def header_columns(line: bytes, delimiter: bytes) -> tuple[str, ...] | None:
-    """Return the columns of a header line; None where the line is no header. Raises UsageError as `columns_of`."""
+    """Return the columns of a header line; None where the line is not a header. Raises UsageError as `columns_of`."""
     names = line.removeprefix(BOM_UTF8).strip(b"\r\n").decode("utf-8", "replace").split(delimiter.decode())
     plain = all(_NAME.fullmatch(name) or not name for name in names)
     return columns_of(names) if plain and are_columns(names) else None
@@ -73,10 +73,10 @@ def header_columns(line: bytes, delimiter: bytes) -> tuple[str, ...] | None:
 def cut_pages(
     lines: Iterable[bytes], columns: Sequence[str], delimiter: bytes, page_b: int, *, position: int = 0, line: int = 1
 ) -> Iterator[Cut]:
-    """Cut lines into pieces of about `page_b` bytes, before a job's row that follows a whole row.
+    """Cut lines into pieces of about `page_b` bytes, before a job's row that follows a complete row.
 
-    Reading the pieces one by one gives what reading the whole gives. A file with no such place is cut at 64 MiB all
-    the same. `position` and `line` are where the lines begin.
+    Reading the pieces one by one gives the same as reading the file at once. A file with no such place is cut at
+    64 MiB all the same. `position` and `line` are where the lines begin.
     """
     wanted, ids = len(columns) - 1, RowIds.of(columns, delimiter)
 
@@ -99,7 +99,7 @@ def cut_pages(
 
 
 def hint(first: bytes, second: bytes) -> str:
-    """Return what the first two lines look like, and what to do."""
+    """Return a hint: what the first two lines seem to be, and what to do."""
     if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return "is UTF-16, as PowerShell writes it: convert it with iconv -f UTF-16 -t UTF-8, or " + _HOW
     text = first.removeprefix(BOM_UTF8)[:_SHOWN].decode("utf-8", "replace").strip()
@@ -111,7 +111,7 @@ def hint(first: bytes, second: bytes) -> str:
     if names is not None and are_columns(text.replace('"', "").split(names[1])):
         if _JOB_ID.search(text) is None:
             return f"has a header without JobID and JobIDRaw, which tell the jobs apart: {_HOW}"
-        parts = ascii(names[1]) if names[1].isprintable() else f"${names[1]!a}"  # as a shell takes it
+        parts = ascii(names[1]) if names[1].isprintable() else f"${names[1]!a}"  # quoted for a shell
         other = "import quoted CSV with --csv and --mapping" if '"' in text else f"say --delimiter {parts}"
         return f"has a header whose columns are parted by {parts}: {other}, or {_HOW}"
     return f"no header line: say its columns with --format, what parts them with --delimiter, or {_HOW}"

@@ -1,7 +1,7 @@
-"""One row of sacct by its columns, the job's own or a step's, also where a text in it holds separators.
+"""One row of sacct by its columns, of a job or a step, also where a text in it holds separators.
 
-Only a column of free text can hold a separator. The other columns have shapes that tell where they are; a row that
-fits in several ways is not read.
+Only a column of free text can hold a separator. The other columns are recognized by their form; a row that fits in
+several ways is not read.
 """
 
 import re
@@ -17,7 +17,7 @@ from gpuwaste.slurm.accounting.requested import NO_NUMBERS
 from gpuwaste.slurm.formats.slurm_times import parse_cpu_s
 
 _ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
-# An id of an array or a heterogeneous job as JobID has it: 3_1, 3_[0-9%2], 4+1, 3_1.batch.
+# An id of an array or a heterogeneous job as printed in JobID: 3_1, 3_[0-9%2], 4+1, 3_1.batch.
 _PRINTED = re.compile(rb"\d{1,10}(?:_\d{1,10}|_\[[^\]\n]{0,4096}\]|\+\d{1,10})(?:\.[\w+]{1,32})?")
 _HEADERS = frozenset({b"jobid", b"jobidraw"})
 _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
@@ -62,7 +62,7 @@ class SacctRow:
     is_step: bool
 
     def text(self, name: str) -> str:
-        """Return a column, "" where it was not asked for."""
+        """Return a column, "" where it was not requested."""
         return self.values.get(name, "")
 
     def read(self, name: str, parse: Callable[[str], _T]) -> _T:
@@ -79,7 +79,7 @@ class SacctRow:
 
     @property
     def state(self) -> str:
-        """The state without its sender ("CANCELLED by 1001") and its mark for cut off."""
+        """The state without its sender ("CANCELLED by 1001") and without the mark for a cut text."""
         return (self.text("State").split() or [""])[0].rstrip("+")
 
     @property
@@ -90,7 +90,7 @@ class SacctRow:
 
     @property
     def elapsed_s(self) -> int | None:
-        """The seconds without suspensions, from whichever of the two columns is there. Raises ParseError."""
+        """The seconds without suspensions, from the one of the two columns that is present. Raises ParseError."""
         if "ElapsedRaw" in self.values:
             return self.whole("ElapsedRaw")
         seconds = self.read("Elapsed", parse_cpu_s)
@@ -99,9 +99,9 @@ class SacctRow:
 
 @dataclass(frozen=True, slots=True)
 class RowIds:
-    """How a line's job id tells what the line is; `column` is the place of JobIDRaw.
+    """Recognizes lines by their job id; `column` is the index of JobIDRaw.
 
-    `printed`: the file has JobID alone, so that rows of arrays and heterogeneous jobs begin with ids as printed.
+    `printed`: the file has only JobID, so rows of arrays and heterogeneous jobs begin with ids as printed.
     """
 
     delimiter: bytes
@@ -110,25 +110,25 @@ class RowIds:
 
     @classmethod
     def of(cls, fields: Sequence[str], delimiter: bytes) -> Self:
-        """Return what goes for lines of these columns."""
+        """Return the RowIds for lines of these columns."""
         return cls(delimiter, fields.index("JobIDRaw"), "JobID" not in fields)
 
     def starts(self, line: bytes) -> bool:
-        """Tell whether a line has a job or step id, and a delimiter after it, in its column."""
+        """Return whether a line has a job or step id, and a delimiter after it, in its column."""
         text = self._text(line)
         return text is not None and (_ID.fullmatch(text) is not None or self._is_printed(text))
 
     def begins_job(self, line: bytes) -> bool:
-        """Tell whether a line begins a job's own row, with its number."""
+        """Return whether a line begins a job's own row, with its number."""
         return (self._text(line) or b"").isdigit()
 
     def unknown(self, line: bytes) -> str:
-        """Return the id as printed where the line has that alone, else ""."""
+        """Return the id as printed where the line has only that, else ""."""
         text = self._text(line)
         return text.decode("ascii") if text is not None and self._is_printed(text) else ""
 
     def is_header(self, line: bytes) -> bool:
-        """Tell whether a line is a header: of several files that were joined each has its own."""
+        """Return whether a line is a header: files that were concatenated each have their own."""
         return (self._text(line) or b"").lower() in _HEADERS
 
     def _text(self, line: bytes) -> bytes | None:
@@ -140,7 +140,7 @@ class RowIds:
 
 
 def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow | None:
-    """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere.
+    """Split a complete row; bytes that are not UTF-8 become escapes, so that the text can be stored anywhere.
 
     None where it has more separators than its columns of free text can explain, or no raw id.
     """
@@ -158,7 +158,7 @@ def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> Sa
 
 
 def settle(parts: Sequence[str], columns: Sequence[str], delimiter: str) -> list[str] | None:
-    """Return one text for each column; None where the parts fit in no way, or in several."""
+    """Return one text per column; None where the parts do not fit, or fit in several ways."""
     surplus = len(parts) - len(columns)
     blocks = _blocks(tuple(columns))
     places = [place for place, (free, _) in enumerate(blocks) if free]
@@ -177,19 +177,19 @@ def settle(parts: Sequence[str], columns: Sequence[str], delimiter: str) -> list
 
 
 def has_free(columns: Sequence[str], before: str) -> bool:
-    """Whether a column may hold a separator, and none of those left of the column `before` does."""
+    """Whether a column may hold a separator, and no column left of the column `before` does."""
     free = [place for place, name in enumerate(columns) if name in FREE]
     return bool(free) and free[0] > columns.index(before)
 
 
 @cache
 def _blocks(columns: tuple[str, ...]) -> list[tuple[bool, tuple[str, ...]]]:
-    """Return the columns in runs of free ones and others."""
+    """Return the columns in groups of consecutive free ones and others."""
     return [(free, tuple(names)) for free, names in groupby(columns, key=FREE.__contains__)]
 
 
 def _shares(surplus: int, blocks: int) -> Iterator[tuple[int, ...]]:
-    """Yield every way to share the surplus among so many blocks."""
+    """Yield every way to share the surplus among this many blocks."""
     if blocks == 1:
         yield (surplus,)
         return
@@ -215,7 +215,7 @@ def _divided(
 
 
 def _texts(parts: list[str], names: tuple[str, ...], delimiter: str) -> list[str]:
-    """Divide a block of free columns: a submit line begins with its command, the rest is the first one's."""
+    """Divide a block of free columns: a submit line begins with its command, the rest belongs to the first column."""
     surplus = len(parts) - len(names)
     place = names.index("SubmitLine") if "SubmitLine" in names else 0
     begins = next((at for at in range(place, place + surplus + 1) if _SUBMITS.match(parts[at])), place + surplus)

@@ -1,7 +1,7 @@
-"""sacct: the command line that asks for runs, and its rows as JobRecords, read as a stream in constant memory.
+"""sacct: the command line that lists runs, and its rows as JobRecords, read as a stream in constant memory.
 
-A row is whole when it has all its separators, however many lines it takes. Where the last column is free text, the
-lines that follow and begin no row belong to it.
+A row is complete when it has all its separators, however many lines it takes. Where the last column is free text, the
+lines that follow and do not begin a row belong to it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ FIELDS: Final = (
     *("ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "AllocCPUS", "ReqMem", "ReqTRES", "AllocTRES", "NodeList"),
     *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", ADMIN_COMMENT, "ExitCode"),
 )
-MORE_FIELDS: Final = (  # Restarts came with Slurm 23.11; of the user's Comment only a tie to a program is taken
+MORE_FIELDS: Final = (  # Restarts is new in Slurm 23.11; of the user's Comment only a tie to a program is taken
     *("Comment", "Restarts", "Eligible", "Priority", "Flags", "Reason", "Constraints", "Reservation"),
     *("ConsumedEnergyRaw", "NTasks", "TRESUsageInTot", "TRESUsageOutTot"),
 )
@@ -33,7 +33,7 @@ _MAX_ROW_B: Final = 4 * 1024**2
 
 
 def sacct_fields(available: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns to ask for, given what `sacct --helpformat` names."""
+    """Return the columns to request, given those that `sacct --helpformat` lists."""
     known = frozenset(available)
     own = (name for name in FIELDS[:-1] if name != ADMIN_COMMENT or name in known)
     return (*own, *(name for name in MORE_FIELDS if name in known), FIELDS[-1])
@@ -44,7 +44,7 @@ def sacct_argv(
 ) -> list[str]:
     """Return the command for all users' runs that overlap [start, end], UTC seconds; run it under TZ=UTC.
 
-    `cluster` is another one of the same slurmdbd; without it sacct lists the runs of the host's own.
+    `cluster` is another cluster of the same slurmdbd; without it sacct lists the runs of the host's own.
     """
     return [
         *("sacct", "--allusers", "--duplicates", "--parsable2", "--noheader", "--noconvert"),
@@ -58,9 +58,9 @@ def sacct_argv(
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that was set aside: the number of its first line, why, and the beginning of its text.
+    """A rejected row: the number of its first line, the reason, and the beginning of its text.
 
-    Where `field` names one, only that field of the row is unknown, and its run comes as well.
+    With `field`, only that field of the row is unknown, and its run is returned as well.
     """
 
     line: int
@@ -76,11 +76,11 @@ def parse_sacct(
     delimiter: bytes = DELIMITER,
     zone: tzinfo = UTC,
 ) -> Iterator[JobRecord | BadRow]:
-    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read, row or detail.
+    """Yield one JobRecord per run, its steps folded in, and a BadRow for each row or detail that cannot be read.
 
     `fields` are the columns of the lines, JobIDRaw and Submit among them; dates without an offset are in `zone`. A
-    column Cluster, where there is one, names the cluster. Raises ParseError where a needed column is missing, and for
-    nothing in the lines.
+    column Cluster, where there is one, names the cluster. Raises ParseError where a needed column is missing, but
+    never because of the lines.
     """
     missing = [name for name in _NEEDED if name not in fields]
     if missing:
@@ -111,7 +111,7 @@ def _finish(run: RunRows, cluster: str) -> Iterator[JobRecord | BadRow]:
 
 
 def _read_rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -> Iterator[SacctRow | BadRow]:
-    """Yield each row, or a bad row for lines that are none."""
+    """Yield each row, or a bad row for lines that are not one."""
     joiner = _Joiner(fields, delimiter)
     for number, line in enumerate(lines, 1):
         if joiner.is_row(line):  # nearly all rows are one line
@@ -132,12 +132,12 @@ class _Joiner:
         self._wanted = len(fields) - 1
         self._ids = RowIds.of(fields, delimiter)
         self._open_end = fields[-1] in FREE
-        # A row that is not one line goes on up to the next row: its free text may have separators and newlines.
+        # A row that is not one line continues up to the next row: its free text may have separators and newlines.
         self._free = has_free(fields, "JobIDRaw")
         self._seen = self._size = 0
 
     def is_row(self, line: bytes) -> bool:
-        """Whether a line is a whole row by itself."""
+        """Whether a line is one complete row."""
         fills = not self._parts and line.count(self._delimiter) == self._wanted and not self._open_end
         return fills and len(line) <= _MAX_ROW_B and self._ids.starts(line)
 
@@ -147,7 +147,7 @@ class _Joiner:
         return row_of(line, self._fields, self._delimiter, number) or self._aside(line)
 
     def feed(self, number: int, line: bytes) -> Iterator[SacctRow | BadRow]:
-        """Take a line, and yield what it completes or ends."""
+        """Take a line, and yield the rows that it completes or ends."""
         if self._ids.is_header(line):
             yield from self.end()
             return
@@ -183,7 +183,7 @@ class _Joiner:
         return few and self._ids.starts(line)
 
     def _takes(self, line: bytes, *, starts: bool) -> bool:
-        """Whether a line belongs to the row so far: it fills it, or begins no row and is in its free text."""
+        """Whether a line belongs to the row so far: it completes it, or begins no row and is in its free text."""
         few = self._seen + line.count(self._delimiter) <= self._wanted
         return (few or (self._free and not starts)) and self._size + len(line) <= _MAX_ROW_B
 
@@ -195,7 +195,7 @@ class _Joiner:
             yield self._settled()
 
     def _settled(self, line: bytes = b"") -> SacctRow | BadRow:
-        """Return the row that the lines so far and one more are, its surplus separators in its free text."""
+        """Return the row made of the lines so far and one more, its surplus separators in its free text."""
         raw = b"".join([*self._parts, line])
         fits = self._free or raw.count(self._delimiter) == self._wanted
         row = row_of(raw, self._fields, self._delimiter, self._first) if fits and len(raw) <= _MAX_ROW_B else None

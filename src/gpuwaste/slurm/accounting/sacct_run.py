@@ -1,6 +1,6 @@
-"""One run's rows of sacct, the job's and its steps', made into an AccountedRun.
+"""Makes an AccountedRun of one run's sacct rows: the job's and its steps'.
 
-A column that only analytics reads and that cannot be read is unknown, and costs nothing else.
+A column that only analytics reads and that cannot be parsed is unknown; nothing else is lost.
 """
 
 import re
@@ -35,12 +35,12 @@ _LIMIT: Final = 1 << 62
 _DIGITS: Final = 18  # of a number below that
 _T = TypeVar("_T")
 _Unread = dict[str, str]
-"""Columns that could not be read: why."""
+"""Columns that could not be read, and why."""
 
 
 @dataclass(slots=True)
 class RunRows:
-    """A job's row with what its steps add up to: constant memory, however many steps there are."""
+    """A job's row with the sums over its steps: constant memory for any number of steps."""
 
     job: SacctRow
     zone: tzinfo = UTC  # of dates without an offset
@@ -48,11 +48,11 @@ class RunRows:
     step_cpu_s: float = 0.0
     steps: set[str] = field(default_factory=set)  # their names, "0" for every numbered one
     problem: str = ""
-    unread: dict[str, str] = field(default_factory=dict)  # details that cannot be read: why
+    unread: dict[str, str] = field(default_factory=dict)  # details that cannot be read, and why
     _sums: StepSums = field(default_factory=StepSums)
 
     def add_step(self, row: SacctRow) -> bool:
-        """Fold a step in; false where it is another job's."""
+        """Fold a step in; return false where it belongs to another job."""
         if row.job_id != self.job.job_id:
             return False
         step = row.step
@@ -91,7 +91,7 @@ class RunRows:
         started, ended = self._interval(None if elapsed is None else elapsed + suspended, zone)
         started = own_start(submit, started, elapsed)
         asked = job.text("ReqTRES") or request_tres(job.values)
-        gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not tell of GPUs
+        gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not list GPUs
         gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
         if gpus is None and "AllocGRES" in job.values:
             gpus = GpuCount(0, {})
@@ -106,7 +106,7 @@ class RunRows:
                 het_job_id=ids.het_job_id,
                 het_offset=ids.het_offset,
                 name=job.text("JobName"),
-                user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
+                user=job.text("User") or job.text("UID"),  # of a deleted account the number is left
                 account=job.text("Account"),
                 group=job.text("Group"),
                 partition=job.text("Partition"),
@@ -139,7 +139,7 @@ class RunRows:
         )
 
     def _count(self, column: str, tres: Mapping[str, str], name: str) -> int | None:
-        """Return the column where it tells a number, else the allocation's count."""
+        """Return the column where it is a number, else the allocation's count."""
         own = self.job.whole(column)
         return count_of_tres(tres, name) if own is None else own
 
@@ -153,7 +153,7 @@ class RunRows:
             raise ParseError(f"Start, End: {error}") from error
 
     def _total_cpu_s(self, ended: int | None) -> float | None:
-        """Take the job's own column where it counts, else the sum over the steps, in whole milliseconds as printed."""
+        """Return the larger of the job's own column and the sum over the steps, rounded to milliseconds as printed."""
         own = self.job.read("TotalCPU", parse_cpu_s)
         best = max(own or 0.0, self.step_cpu_s)
         return None if own is None or (not best and ended is None) else round(best, 3)
@@ -182,7 +182,7 @@ def _details_of(job: SacctRow, sums: StepSums, zone: tzinfo, unread: _Unread) ->
 
 
 def _program(job: SacctRow) -> str | None:
-    """Return what ties the job to a program: a site may not keep comments, their option is in the submit line then."""
+    """Return what ties the job to a program; where a site keeps no comments, their option is in the submit line."""
     told = [job.text(name) for name in ("Comment", "SubmitLine") if name in job.values]
     return program_of(*told) if told else None
 
@@ -223,7 +223,7 @@ def _elapsed_s(row: SacctRow, unread: _Unread) -> int | None:
 
 
 def _disk_b(row: SacctRow, total: str, mean: str, tasks: int | None, unread: _Unread) -> int | None:
-    """Return the bytes of all tasks: as told, or the mean of a task times their number."""
+    """Return the bytes of all tasks: as printed, or the mean of a task times their number."""
     if total in row.values:
         return _noted(row, total, _disk_total, unread)
     each_b = _noted(row, mean, _amount, unread)

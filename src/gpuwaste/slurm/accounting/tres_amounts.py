@@ -1,8 +1,8 @@
 """TRES strings as amounts (`cpu=4,mem=62.50G,gres/gpu:a100=2`), weights by TRES, and what an allocation is billed.
 
 Read as slurmctld reads them (slurm_get_tres_weight_array): a unit behind a number makes it the weight of that many
-(K 1024, M 1024 squared, to P); memory and burst buffers count MiB, so that K and M change nothing there. Names are the
-same in any case. One item that cannot be read makes the whole list worthless, as it does for slurmctld.
+(K 1024, M 1024 squared, to P); memory and burst buffers count MiB, so that K and M change nothing there. Names are
+case-insensitive. One item that cannot be read makes the entire list unusable, as it does for slurmctld.
 """
 
 import re
@@ -61,13 +61,13 @@ def parse_tres(text: str) -> dict[str, str]:
 
 
 def tres_name(text: str) -> str:
-    """Return a TRES' name as models and weights have it: what it is in lower case, a type as written."""
+    """Return a TRES name as models and weights write it: the resource in lower case, a type as written."""
     kind, colon, rest = text.strip().partition(":")
     return kind.lower() + colon + rest
 
 
 def tres_or_none(text: str) -> dict[str, str]:
-    """Return parse_tres(), nothing for a text that is no TRES list."""
+    """Return parse_tres(), nothing for a text that is not a TRES list."""
     try:
         return parse_tres(text)
     except ParseError:
@@ -84,24 +84,24 @@ def tres_amounts(text: str) -> dict[str, int]:
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
-    """Return amounts as `tres_amounts` reads them; memory in the largest unit that leaves a whole number."""
+    """Return amounts as `tres_amounts` reads them; memory in the largest unit that leaves an integer."""
     return ",".join(f"{name}={size_text(amount) if name == _MEMORY else amount}" for name, amount in amounts.items())
 
 
 def gpu_count(tres: dict[str, str]) -> GpuCount:
-    """Count GPUs once: the untyped total where it is there, else the sum of the types. Raises ParseError."""
+    """Count GPUs once: the untyped total where there is one, else the sum of the types. Raises ParseError."""
     by_type = {
         name[len(_GPU) + 1 :]: _whole(name, amount) for name, amount in tres.items() if name.startswith(f"{_GPU}:")
     }
     by_type = {kind: count for kind, count in by_type.items() if kind and count}
     typed = sum(by_type.values())
     total = _whole(_GPU, tres[_GPU]) if _GPU in tres else typed
-    # A site that accounts the types alone, or whose untyped count was switched on later, has a smaller total.
+    # A site that accounts only the types, or whose untyped count was switched on later, has a smaller total.
     return GpuCount(max(total, typed), by_type)
 
 
 def held_gpus(allocated: dict[str, str], requested: str, *, started: bool) -> GpuCount | None:
-    """Count the GPUs that a run holds: by its allocation, by its request where the allocation was not kept.
+    """Count the GPUs that a run holds: by its allocation, or by its request where the allocation was not kept.
 
     A job that never started holds none; None where neither list is known. Raises ParseError.
     """
@@ -112,7 +112,7 @@ def held_gpus(allocated: dict[str, str], requested: str, *, started: bool) -> Gp
 
 
 def count_of_tres(tres: Mapping[str, str], name: str) -> int | None:
-    """Return the count of a TRES, printed as 8, 1K or 1.50M; None where it is absent or no whole number."""
+    """Return the count of a TRES, printed as 8, 1K or 1.50M; None where it is absent or not an integer."""
     text = tres.get(name, "")
     if not text or ("." in text and text[-1].isdigit()):
         return None
@@ -134,7 +134,7 @@ def _whole(name: str, amount: str) -> int:
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """Return the weight of one by TRES, of a byte for mem: 0 or more. Raises ParseError, which names the item."""
+    """Return the weight of one unit by TRES, of a byte for mem: 0 or more. Raises ParseError, which names the item."""
     items = [item.strip() for item in text.split(",")]
     if len(items) > _MOST_ITEMS:
         raise ParseError(f"{len(items)} weights: at most {_MOST_ITEMS}")

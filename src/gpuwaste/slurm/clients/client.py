@@ -1,4 +1,4 @@
-"""SlurmClient: all that gpuwaste asks of Slurm."""
+"""SlurmClient: everything that gpuwaste reads from Slurm."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class SlurmClient(Protocol):
     """One cluster. Every method may block up to the adapter's timeout and raises SlurmError or ParseError."""
 
     def cluster_name(self) -> str:
-        """Return ClusterName, asked once."""
+        """Return ClusterName, queried once."""
         ...
 
     def config(self) -> SlurmConfig:
@@ -25,7 +25,7 @@ class SlurmClient(Protocol):
         ...
 
     def job(self, job_id: int) -> list[RunningJob]:
-        """Return the records of one job: several for an array's or a het job's first id, none where it is unknown."""
+        """Return the records of one job: several for the first id of an array or a het job, none if unknown."""
         ...
 
     def jobs(self) -> list[RunningJob]:
@@ -41,7 +41,7 @@ class SlurmClient(Protocol):
         ...
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
-        """Yield the runs that overlap [start, end], UTC seconds; an error may come after some rows."""
+        """Yield the runs that overlap [start, end], UTC seconds; an error may be raised after some rows."""
         ...
 
     def admin_levels(self) -> Mapping[str, str]:
@@ -49,7 +49,7 @@ class SlurmClient(Protocol):
         ...
 
     def coordinators(self) -> Mapping[str, frozenset[str]]:
-        """Return account -> its coordinators, in whatever cluster."""
+        """Return account -> its coordinators, in any cluster."""
         ...
 
     def account_places(self, accounts: Collection[str]) -> Sequence[AccountPlace]:
@@ -57,44 +57,44 @@ class SlurmClient(Protocol):
         ...
 
     def site(self, since: int | None = None) -> ClusterModel:
-        """Return the whole site; `since` (UTC seconds): with the outages that slurmdbd knows from then on.
+        """Return the complete site; `since` (UTC seconds): with the outages that slurmdbd has from then on.
 
         Raises ConfigError too, for a site that no scheduler could run.
         """
         ...
 
     def device_list(self, node: str) -> list[DevicePosition]:
-        """Return the node's GPUs in the order of positions; asked of this host's slurmd, not of slurmctld."""
+        """Return the node's GPUs in the order of positions, from this host's slurmd, not from slurmctld."""
         ...
 
 
 class HistoryClient(SlurmClient, Protocol):
-    """A client that knows besides what a single job asked for: for reading history and for predictions."""
+    """A client that also reads the request of a single job: for reading history and for predictions."""
 
     def request(self, job_id: int) -> list[JobRequest]:
-        """Return what a job in slurmctld's memory asks for; several for an array or a het job, none if unknown."""
+        """Return the request of a job in slurmctld's memory; several for an array or a het job, none if unknown."""
         ...
 
 
 @dataclass(slots=True)
 class ComposedClient:
-    """Hands to `commands` what is a node's or a site's own, or not told alike by every version of the other source."""
+    """Leaves to `commands` what belongs to a node or a site, or differs between versions of the other source."""
 
     commands: SlurmClient
     cluster: str = field(default="", kw_only=True)
 
     def cluster_name(self) -> str:
-        """Return the configured name, or ask the commands once."""
+        """Return the configured name, or query the commands once."""
         if not self.cluster:
             self.cluster = self.commands.cluster_name()
         return self.cluster
 
     def config(self) -> SlurmConfig:
-        """By the commands: nothing else tells slurm.conf."""
+        """By the commands: nothing else returns slurm.conf."""
         return self.commands.config()
 
     def job(self, job_id: int) -> list[RunningJob]:
-        """By the commands: up to v0.0.38 slurmrestd tells positions of GPUs without their nodes."""
+        """By the commands: up to v0.0.38 slurmrestd reports positions of GPUs without their nodes."""
         return self.commands.job(job_id)
 
     def jobs(self) -> list[RunningJob]:
@@ -126,5 +126,5 @@ class ComposedClient:
         return self.commands.site(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
-        """By the commands: slurmd's own knowledge."""
+        """By the commands: only slurmd knows them."""
         return self.commands.device_list(node)

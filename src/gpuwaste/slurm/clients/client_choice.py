@@ -15,7 +15,7 @@ CLIENTS: Final = (COMMANDS, SLURMRESTD, PYSLURM)
 
 
 def client_name(config: Config) -> str:
-    """Return the name of the client that single jobs are read with. Raises ConfigError for one that is not known."""
+    """Return the name of the client that reads single jobs. Raises ConfigError for an unknown one."""
     name = config.slurm.client
     if name and name not in CLIENTS:
         raise ConfigError(f"[slurm] client {name!r}: expected {', '.join(CLIENTS)}")
@@ -25,7 +25,7 @@ def client_name(config: Config) -> str:
 
 
 def accounting_client(config: Config) -> HistoryClient:
-    """Return what the hub reads accounting with: another than the commands only where [slurm] client names it.
+    """Return the client with which the hub reads accounting: the commands unless [slurm] client names another.
 
     Raises ConfigError, and SlurmError where pyslurm cannot be used.
     """
@@ -33,7 +33,7 @@ def accounting_client(config: Config) -> HistoryClient:
 
 
 def slurm_client(config: Config, timeout_s: float | None = None) -> HistoryClient:
-    """Return the client for single jobs; each question ends after `timeout_s`, None for what is configured.
+    """Return the client for single jobs; each query ends after `timeout_s`, None for the configured timeout.
 
     Raises ConfigError, and SlurmError where pyslurm cannot be used.
     """

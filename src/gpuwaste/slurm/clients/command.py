@@ -1,4 +1,4 @@
-"""Runs one command: bounded in time and output, in a process group of its own that is killed whole."""
+"""Runs one command: bounded in time and output, in its own process group, all of which is killed."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ _MAX_LINE_B: Final = 8 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a command that ended left behind."""
+    """The result of a command that ended."""
 
     code: int
     stdout: bytes
@@ -29,7 +29,7 @@ class Output:
 
 
 class CommandError(SlurmError):
-    """A command that ended badly; `stderr` is its last line."""
+    """A command that failed; `stderr` is its last line."""
 
     def __init__(self, message: str, *, code: int | None = None, stderr: str = "") -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ def _running(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[tuple["sub
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Kill what is left of the group and reap: also when the reader gives up early."""
+    """Kill what is left of the group and reap it, also when the reader stops early."""
     if process.returncode is None:  # not reaped yet, so the group's id cannot be another's
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

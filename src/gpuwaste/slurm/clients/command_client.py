@@ -38,12 +38,12 @@ _AMBIGUOUS: Final = log_event.warning(
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr", "sshare"})
-_ACCOUNTS: Final = 400  # in one argument, which has 128 KiB: names have 255 bytes at most
-_MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
+_ACCOUNTS: Final = 400  # per argument, which may have 128 KiB: names have 255 bytes at most
+_MAX_ASKED_AGAIN: Final = 16  # rejected records that are queried one by one
 
 
 def new_delimiter() -> bytes:
-    """Return a separator of columns that nobody can have put into a name."""
+    """Return a column separator that nobody can have put into a name."""
     return f"\x1f{secrets.token_hex(8)}\x1f".encode()
 
 
@@ -63,7 +63,7 @@ class CommandClient:
     _sacct_fields: tuple[str, ...] = ()
 
     def cluster_name(self) -> str:
-        """Ask once and remember."""
+        """Query once and cache it."""
         if not self._cluster:
             self._cluster = self.config().cluster_name
         return self._cluster
@@ -84,15 +84,15 @@ class CommandClient:
         return [job for job in found if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
 
     def jobs(self) -> list[RunningJob]:
-        """Run `scontrol show job -d`; records that imitate others are settled with the names that squeue tells.
+        """Run `scontrol show job -d`; records that imitate others are resolved with the names that squeue prints.
 
-        A comment that imitates a job which does not exist gives a record all the same: match it with what runs.
+        A comment that imitates a job which does not exist still yields a record: match it with what is running.
         """
         listing = parse_jobs(self._text(*_SHOW, "job"))
         return list(listing.jobs) + self._ask_again(listing.bad)
 
     def request(self, job_id: int) -> list[JobRequest]:
-        """Return what `scontrol show job -d ID` says that was asked for."""
+        """Return the request as `scontrol show job -d ID` prints it."""
         return requests_of(self.job(job_id))
 
     def partitions(self) -> list[Partition]:
@@ -104,7 +104,7 @@ class CommandClient:
         return parse_nodes(self._text(*_SHOW, "node"))
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
-        """Run sacct and read it as it comes; the delimiter is drawn anew, so that no name can hold it."""
+        """Run sacct and read its output as it arrives, with a new random delimiter, so that no name can hold it."""
         delimiter = new_delimiter()
         columns = self.accounting_columns()
         cluster = self.cluster_name()
@@ -112,15 +112,15 @@ class CommandClient:
             yield from parse_sacct(lines, cluster, columns, delimiter)
 
     def accounting_columns(self) -> tuple[str, ...]:
-        """Return the columns that are asked for, as far as this sacct has them; asked once."""
+        """Return the requested columns that this sacct has; queried once."""
         if not self._sacct_fields:
             self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
         return self._sacct_fields
 
     def accounting_lines(self, start: int, end: int, delimiter: bytes, cluster: str = "") -> Generator[bytes]:
-        """Run sacct and yield its lines as they come, with the columns of `accounting_columns`.
+        """Run sacct and yield its lines as they arrive, with the columns of `accounting_columns`.
 
-        `cluster` is another one of the same slurmdbd, "" the host's own.
+        `cluster` is another cluster of the same slurmdbd, "" the host's own.
         """
         argv = sacct_argv(start, end, self.accounting_columns(), delimiter, cluster)
         self._count(argv[0])
@@ -167,7 +167,7 @@ class CommandClient:
         )
 
     def device_list(self, node: str) -> list[DevicePosition]:
-        """Run `slurmd -G -N NODE`, which prints to stderr, with a configuration in which it meets nothing that runs."""
+        """Run `slurmd -G -N NODE`, which prints to stderr, with a configuration that keeps it off running jobs."""
         argv = ("slurmd", "-G", "-N", node)
         release = release_of(self._text("slurmd", "-V", rpc=False))
         try:
@@ -193,7 +193,7 @@ class CommandClient:
             raise
 
     def _ask_again(self, bad: tuple[BadRecord, ...]) -> list[RunningJob]:
-        """Settle records that were set aside: each in an output of its own, with its name known from elsewhere."""
+        """Resolve rejected records: each in an output of its own, with its name known from squeue."""
         if not bad:
             return []
         reasons = {record.job_id: record.reason for record in bad}
@@ -208,7 +208,7 @@ class CommandClient:
                 text = self._job_text(job_id) if job_id in names and asked < _MAX_ASKED_AGAIN else None
                 if text is not None:
                     found.append(parse_job(text, job_id, names[job_id]))
-                elif not names or job_id in names:  # any other is no job, but part of another's name or comment
+                elif not names or job_id in names:  # any other is not a job, but part of another job's name or comment
                     _AMBIGUOUS.log(reason=reason, again="")
             except (SlurmError, ParseError) as error:
                 _AMBIGUOUS.log(reason=reason, again=f"; read again: {error}")
@@ -219,7 +219,7 @@ class CommandClient:
         argv = ("squeue", "--all", "--states=all", "--json")
         output = self._run(*argv)
         check(argv, output)
-        try:  # a byte that is no UTF-8 becomes an escape after reading: within JSON the escape itself would be an error
+        try:  # a byte that is not UTF-8 becomes an escape after parsing: within JSON the escape would be an error
             rows = json.loads(output.stdout.decode("utf-8", "surrogateescape"), strict=False)["jobs"]
             return {int(row["job_id"]): storable(str(row["name"])) for row in rows}
         except (ValueError, KeyError, TypeError) as error:
@@ -247,7 +247,7 @@ class CommandClient:
             self.rpcs[command] += 1
 
     def _environment(self) -> dict[str, str]:
-        """Make one from scratch: the caller's SACCT_FORMAT, SLURM_CLUSTERS and the like would change the output."""
+        """Return a new environment: the caller's SACCT_FORMAT, SLURM_CLUSTERS and the like would change the output."""
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         path = (self.path, environment.get("PATH", "/usr/bin:/bin"), "/usr/sbin:/sbin")
         environment["PATH"] = ":".join(part for part in path if part)

@@ -1,9 +1,9 @@
 """PyslurmClient: accounting and single jobs through pyslurm, the rest by the commands. Optional, never the default.
 
-It needs a pyslurm of the release of the site's own Slurm; docs/how-to/slurmrestd.md says what it cannot tell.
-What pyslurm does not tell, or not for certain, is left unknown: an earlier run of a requeued job (it does not ask for
+It needs a pyslurm of the same release as the site's Slurm; docs/how-to/slurmrestd.md lists what it cannot read.
+What pyslurm does not return, or not reliably, is left unknown: an earlier run of a requeued job (it does not request
 duplicates), suspended seconds (`suspended_time` was the elapsed time for years), peak memory (`resident_memory` of its
-statistics may be a sum). Processor time is in whole seconds. Written against the attributes of 25.11.
+statistics may be a sum). Processor time is in full seconds. Written against the attributes of 25.11.
 Sources: pyslurm's db/job.pyx, db/stats.pyx and db/tres.pyx; the recorded attributes and job of 25.11.2.
 """
 
@@ -32,9 +32,9 @@ _NOWHERE: Final = frozenset({"", "None assigned"})
 
 
 class Binding(Protocol):
-    """What of pyslurm is used, so that a recording can stand in for it.
+    """The part of pyslurm that is used, so that a recording can replace it.
 
-    `tells_gpus`: its accounting tells what a job was given, which that of Slurm 22.05 does not.
+    `tells_gpus`: its accounting has a job's allocation, which that of Slurm 22.05 lacks.
     """
 
     @property
@@ -52,10 +52,10 @@ class Binding(Protocol):
 
 
 class Pyslurm:
-    """The binding itself; `slurm_conf` names its slurm.conf, "" for Slurm's default."""
+    """The real binding; `slurm_conf` names its slurm.conf, "" for Slurm's default."""
 
     def __init__(self, slurm_conf: str = "") -> None:
-        """Import it. Raises SlurmError where a child process cannot."""
+        """Import pyslurm. Raises SlurmError where a child process cannot."""
         if slurm_conf:  # Slurm's library reads its environment when it is loaded
             os.environ["SLURM_CONF"] = slurm_conf
         self.tells_gpus = probe_pyslurm().tells_gpus
@@ -67,7 +67,7 @@ class Pyslurm:
         return _values(self._pyslurm.db.Jobs.load(wanted))
 
     def jobs(self, job_id: int) -> Iterable[Any]:
-        """Run slurm_load_jobs and choose."""
+        """Run slurm_load_jobs and select from the result."""
         names = ("id", "array_id", "heterogeneous_id")
         found = _values(self._pyslurm.Jobs.load())
         return [job for job in found if job_id in {getattr(job, name, None) for name in names}]
@@ -75,14 +75,14 @@ class Pyslurm:
 
 @dataclass(slots=True)
 class PyslurmClient(ComposedClient):
-    """`commands` answer all that pyslurm is not asked for."""
+    """Reads through pyslurm; `commands` answer everything else."""
 
     binding: Binding
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
         """Yield the runs of a window; only the last run of a requeued job, and no peak memory.
 
-        By the commands where this pyslurm does not tell a job's GPUs.
+        By the commands where this pyslurm lacks a job's GPUs.
         """
         if not self.binding.tells_gpus:
             yield from self.commands.accounting(start, end)
@@ -96,12 +96,12 @@ class PyslurmClient(ComposedClient):
 
 
 def _asked(ask: Any) -> list[Any]:
-    """Return the objects; pyslurm's own errors become ours."""
+    """Return the objects; pyslurm's errors become SlurmError."""
     try:
         return list(ask())
     except GpuwasteError:
         raise
-    except Exception as error:  # pyslurm's classes of errors cannot be imported to be named
+    except Exception as error:  # pyslurm's error classes cannot be imported here
         raise SlurmError(f"pyslurm: {type(error).__name__}: {error}: do Slurm's commands answer here?") from error
 
 
@@ -211,7 +211,7 @@ def _ids(read: "_Attributes", job_id: int) -> dict[str, Any]:
 
 
 def _tres(found: Any) -> str:
-    """Print pyslurm's TrackableResources as sacct does; each amount stands alone or in an object with `count`."""
+    """Print pyslurm's TrackableResources as sacct does; each amount is a number or an object with `count`."""
     if found is None:
         return ""
     amounts = [(name, _count(getattr(found, name, None))) for name in _PLAIN_TRES]
@@ -231,7 +231,7 @@ def _count(found: Any) -> int | None:
 
 
 def _cpu_s(read: "_Attributes", *, ended: bool) -> float | None:
-    """Return whole seconds; 0 before the end is "not measured"."""
+    """Return full seconds; 0 before the end is "not measured"."""
     seconds = value.number(read.inner("stats", "total_cpu_time"))
     return float(seconds) if seconds or (ended and seconds == 0) else None
 

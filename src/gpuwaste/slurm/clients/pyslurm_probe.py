@@ -1,7 +1,7 @@
-"""Whether pyslurm can be imported here, found out in a child process.
+"""Checks in a child process whether pyslurm can be imported here.
 
 Importing pyslurm loads Slurm's library, which reads slurm.conf and ends the process where there is none: no exception,
-an exit status. So nobody imports it before a child of the same interpreter has.
+only an exit status. So it is imported only after a child of the same interpreter has imported it.
 """
 
 import os
@@ -27,7 +27,7 @@ print(getattr(pyslurm, "__version__", "unknown"), hasattr(job, "allocated_tres")
 
 @dataclass(frozen=True, slots=True)
 class PyslurmFound:
-    """A pyslurm that can be imported; `tells_gpus`: its accounting tells what a job was given."""
+    """A pyslurm that can be imported; `tells_gpus`: its accounting has a job's allocation."""
 
     version: str
     tells_gpus: bool
@@ -36,7 +36,7 @@ class PyslurmFound:
 def probe_pyslurm(
     environment: Mapping[str, str] | None = None, timeout_s: float = 20.0, python: Sequence[str] = (sys.executable,)
 ) -> PyslurmFound:
-    """Return the pyslurm of this host. Raises SlurmError that says what is missing.
+    """Return the pyslurm of this host. Raises SlurmError naming what is missing.
 
     `python` is the interpreter with its options, `environment` its environment (None: ours).
     """

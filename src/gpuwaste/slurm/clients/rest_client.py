@@ -1,6 +1,6 @@
-"""RestClient: the SlurmClient that asks slurmrestd for accounting and for single jobs.
+"""RestClient: the SlurmClient that reads accounting and single jobs from slurmrestd.
 
-The rest of the protocol is the commands', see ComposedClient.
+The rest of the protocol uses the commands, see ComposedClient.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from gpuwaste.slurm.submit.job_request import JobRequest
 
 _NARROWED: Final = log_event.info("accounting-window-reduced: {error}: window of {width} s instead of {asked} s")
 VERSIONS: Final = (*(f"v0.0.{minor}" for minor in range(44, 37, -1)), "v0.0.45")
-"""What this client reads, the best first: Slurm 22.05 serves up to v0.0.38, 24.11 v0.0.40 to 42, 26.05 42 to 45.
+"""API versions of this client, the best first: Slurm 22.05 serves up to v0.0.38, 24.11 v0.0.40 to 42, 26.05 42 to 45.
 
-v0.0.45 of Slurm 26.05 comes last: it leaves `shared` of a job empty, which says whether it has its nodes alone.
+v0.0.45 of Slurm 26.05 is last: it leaves `shared` of a job empty, which shows whether its nodes are exclusive.
 """
 
 _NO_SUCH_URL: Final = 404
@@ -32,23 +32,23 @@ _LONGEST_WINDOW_S: Final = 30 * DAY_S
 _SHORTEST_WINDOW_S: Final = 60
 _FULL_B: Final = 32 * 1024**2
 _SPARSE_B: Final = 4 * 1024**2
-_EARLIEST: Final = DAY_S  # slurmrestd takes no time before that for a time
+_EARLIEST: Final = DAY_S  # slurmrestd does not accept earlier times
 
 
 @dataclass(slots=True)
 class RestClient(ComposedClient):
-    """`server` tells accounting and jobs, `commands` all else; `cluster` "" asks `commands` for its name.
+    """`server` answers for accounting and jobs, `commands` for all else; `cluster` "": `commands` give its name.
 
-    The cluster is always named to slurmdbd, which would else tell the jobs of every cluster that it keeps. The API
-    version is the newest that both sides know, found by the first question. `rpcs` counts the questions to slurmrestd.
+    The cluster is always named to slurmdbd, which would otherwise return the jobs of all its clusters. The API version
+    is the newest that both sides know, found by the first request. `rpcs` counts the requests to slurmrestd.
     """
 
     server: RestServer
     rpcs: Counter[str] = field(default_factory=Counter)
-    version: str = ""  # of the API, "" before the first question
+    version: str = ""  # of the API, "" before the first request
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
-        """Yield each run that overlaps [start, end] once, though it may stand in several pages."""
+        """Yield each run that overlaps [start, end] once, though it may be in several pages."""
         open_runs: set[tuple[int, int, int | None]] = set()
         cluster = self.cluster_name()
         for page_end, _, items in self._pages(start, end):
@@ -57,23 +57,23 @@ class RestClient(ComposedClient):
                 if isinstance(row, JobRecord):
                     key = (row.job_id, row.submit, row.start)
                     if row.end is None or row.end >= page_end:
-                        seen.add(key)  # only such a run comes again with the next page
+                        seen.add(key)  # only such a run is in the next page again
                     if key in open_runs:
                         continue
                 yield row
             open_runs = seen
 
     def pages(self, start: int, end: int) -> Iterator[bytes]:
-        """Yield the raw answers for [start, end], each of a window of its own; a run can stand in several of them.
+        """Yield the raw answers for [start, end], each for a window of its own; a run can be in several of them.
 
-        Each is whole and holds no error; parse_page reads it, now or later. A window whose answer is too large or too
-        late is asked for in halves.
+        Each is complete and holds no error; parse_page reads it, now or later. A window whose answer is too large or
+        too late is requested in halves.
         """
         for _, page, _ in self._pages(start, end):
             yield page
 
     def request(self, job_id: int) -> list[JobRequest]:
-        """Return what a job in slurmctld's memory asks for."""
+        """Return the request of a job in slurmctld's memory."""
         try:
             data, _ = self._get("slurm", f"job/{job_id}", {})
         except RestError as error:
@@ -107,7 +107,7 @@ class RestClient(ComposedClient):
             begin = stop
 
     def _get(self, part: str, path: str, query: Mapping[str, str | int]) -> tuple[bytes, list[Any]]:
-        """Ask in the version that both sides know. Raises RestError naming the versions where there is none."""
+        """Request in the version that both sides know. Raises RestError naming the versions where there is none."""
         for version in (self.version,) if self.version else VERSIONS:
             self.rpcs[part] += 1
             try:

@@ -1,6 +1,6 @@
-"""One GET to slurmrestd with its JWT: each failure, Slurm's own ones too, in one line.
+"""One GET to slurmrestd with its JWT; each failure, also Slurm's own, is one line.
 
-The token is a password in a closed file, read again for each request, never printed.
+The token is a password in a private file, read again for each request, never printed.
 """
 
 import base64
@@ -45,13 +45,13 @@ _OK: Final = 200
 _UNAUTHORIZED: Final = frozenset({401, 403, 511})
 _NOT_AUTHENTICATED: Final = frozenset({1007, 7000})  # ESLURM_PROTOCOL_AUTHENTICATION..., no connection to slurmdbd
 _NO_DATABASE: Final = 7000  # ESLURM_DB_CONNECTION; Slurm 26.05 gives no other reason for a forged token
-_UNSPECIFIED: Final = -1  # what 22.05 says where slurmctld refuses the token, among others
+_UNSPECIFIED: Final = -1  # what 22.05 returns where slurmctld refuses the token, among others
 _NO_SUCH_URL: Final = 404
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A JWT with what its claims say; `user` and `expires` (UTC seconds) are "" and None where they do not."""
+    """A JWT with its claims; `user` and `expires` (UTC seconds) are "" and None where the claims lack them."""
 
     text: str
     user: str = ""
@@ -62,11 +62,11 @@ class Token:
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over by this host's clock."""
+        """Whether it has expired by this host's clock."""
         return self.expires is not None and self.expires <= time.time()
 
     def headers(self) -> Mapping[str, str]:
-        """Return the headers that slurmrestd of every version takes; before 23.11 it needs the name too."""
+        """Return the headers that slurmrestd of every version accepts; before 23.11 it needs the name too."""
         name = {"X-SLURM-USER-NAME": self.user} if self.user else {}
         return {"X-SLURM-USER-TOKEN": self.text, **name}
 
@@ -86,7 +86,7 @@ def read_token(path: Path) -> Token:
 
 
 def _claims(word: str) -> Mapping[str, object]:
-    """Return the claims, unchecked: the signature is slurmrestd's to check."""
+    """Return the claims, unchecked: slurmrestd checks the signature."""
     body = word.split(".")[1]
     try:
         claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
@@ -96,7 +96,7 @@ def _claims(word: str) -> Mapping[str, object]:
 
 
 class RestError(SlurmError):
-    """slurmrestd's refusal; `status` is HTTP's, `numbers` Slurm's own."""
+    """An error from slurmrestd; `status` is HTTP's, `numbers` Slurm's own."""
 
     def __init__(self, message: str, status: int = 0, numbers: frozenset[int] = frozenset()) -> None:
         super().__init__(message)
@@ -105,24 +105,24 @@ class RestError(SlurmError):
 
 
 class TokenError(RestError):
-    """The token is missing, over or refused."""
+    """The token is missing, expired or rejected."""
 
 
 class TooLargeError(RestError):
-    """The answer is larger than asked for: ask for less."""
+    """The answer is larger than allowed: request less."""
 
 
 class LateError(RestError):
-    """No whole answer in time: ask for less, or allow more time."""
+    """No complete answer in time: request less, or allow more time."""
 
 
 @dataclass(slots=True)
 class RestServer:
-    """Where slurmrestd listens and what opens it. Raises ConfigError for an address that is none.
+    """Address of slurmrestd, and the token for it. Raises ConfigError for an invalid address.
 
     `url` is http://HOST:PORT, https://HOST:PORT (the system's authorities, or SSL_CERT_FILE) or unix:PATH;
-    `token_file` "" sends no token, for a socket at which slurmrestd runs as the user who asks (rest_auth/local).
-    `timeout_s` bounds the whole answer.
+    `token_file` "" sends no token, for a socket of a slurmrestd that runs as the calling user (rest_auth/local).
+    `timeout_s` bounds the entire answer.
     """
 
     url: str
@@ -139,14 +139,14 @@ class RestServer:
             _CLEARTEXT.log(url=self.url)
 
     def get_jobs(self, path: str, query: Mapping[str, str | int] | None = None) -> tuple[bytes, list[Any]]:
-        """Return the body of a 200 without an error in it, and its jobs.
+        """Return the body of a status 200 without an error in it, and its jobs.
 
-        Raises RestError (TokenError, TooLargeError, LateError), ParseError for a body that is none, ConfigError for
-        the token file.
+        Raises RestError (TokenError, TooLargeError, LateError), ParseError for an invalid body, ConfigError for the
+        token file.
         """
         target = f"{path}?{urlencode(query)}" if query else path
         token = read_token(Path(self.token_file)) if self.token_file else None
-        if token and token.expired:  # slurmrestd would not say so: its errors speak of the database
+        if token and token.expired:  # slurmrestd does not report this: its errors name the database
             raise TokenError(f"{self.url}: {_token_problem(token)}")
         headers = {"Accept": "application/json", **(token.headers() if token else {})}
         answer = self._exchange(HttpRequest("GET", target, b"", headers))
@@ -197,7 +197,7 @@ def _token_problem(token: Token | None) -> str:
 
 
 def _answer_errors(body: bytes) -> tuple[str, frozenset[int]]:
-    """Return the first error of an answer in words, and the numbers of all."""
+    """Return the first error of an answer as text, and the numbers of all."""
     try:
         answer = json.loads(body)
         errors = answer["errors"]

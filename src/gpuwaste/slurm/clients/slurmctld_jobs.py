@@ -1,8 +1,8 @@
-"""The jobs that slurmctld has: with their GPUs by node by `scontrol show job -d`, or as requests by slurmrestd.
+"""The jobs in slurmctld: with their GPUs by node from `scontrol show job -d`, or as requests from slurmrestd.
 
 A job's name, comment and paths are free text, in which its user may imitate a record or a `Nodes=` line. So nodes and
-times are read only between `UserId=` and `MinCPUsNode=`, where a user writes nothing, and a record in which the true
-`UserId=` cannot be told from an imitation is set aside, with every record whose id occurs twice.
+times are read only between `UserId=` and `MinCPUsNode=`, where users cannot write, and a record whose true `UserId=`
+cannot be distinguished from an imitation is rejected, as is every record whose id occurs twice.
 """
 
 import re
@@ -42,8 +42,8 @@ class RunningJob:
     """One job of slurmctld's memory; times are UTC seconds, None is "not known".
 
     `nodes` maps node name to what the job holds there; `node_list` is the hostlist as printed. `priority`, `reason` and
-    `eligible` (when it may start) are those of a job that waits; priority 0 is a held one. `reservation` is the name
-    of the one that a job asks for.
+    `eligible` (when it may start) are those of a pending job; priority 0 is a held one. `reservation` is the name of
+    the requested reservation.
     """
 
     job_id: int
@@ -80,7 +80,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that was set aside; `job_id` is what its first line says."""
+    """A rejected record; `job_id` is that of its first line."""
 
     job_id: int
     reason: str
@@ -116,7 +116,7 @@ def parse_jobs(text: str) -> JobListing:
 
 
 def parse_job(text: str, job_id: int, name: str) -> RunningJob:
-    """Read the record of `job_id` out of its own output, its name being known. Raises ParseError."""
+    """Read the record of `job_id` from an output with only this job, whose name is known. Raises ParseError."""
     for header in _HEADER.finditer(text):
         if int(header[1]) == job_id and text.startswith(name, header.end()):
             return _record(header, text[header.end() :], name)
@@ -159,7 +159,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         qos=fields.word("QOS"),
         state=state,
         submit=fields.time("SubmitTime"),
-        start=fields.time("StartTime") if started else None,  # before the start it is the scheduler's guess
+        start=fields.time("StartTime") if started else None,  # before the start it is the scheduler's estimate
         end=fields.time("EndTime") if started else None,
         restarts=fields.number("Restarts") or 0,
         node_list=node_list,
@@ -174,7 +174,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         exclusive=sharing is not None and (sharing[2] in WHOLE_NODES if sharing[2] else sharing[1] == "NO"),
         batch=fields.word("BatchFlag") not in {"0", ""},
         tres=fields.word("AllocTRES") or fields.word("TRES"),
-        # Up to 22.05 TRES is what a waiting job asks for and what a running one holds.
+        # Up to 22.05 TRES is the request of a pending job and the allocation of a running one.
         req_tres=fields.word("ReqTRES") or fields.word("TRES"),
         priority=fields.whole("Priority"),
         eligible=fields.time("EligibleTime"),
@@ -229,9 +229,9 @@ class _Fields:
 
 
 def parse_requests(data: bytes) -> list[JobRequest]:
-    """Return one request for each record: several for an array with started tasks and for a het job.
+    """Return one request per record: several for an array with started tasks and for a het job.
 
-    Raises ParseError and SlurmError: a job is asked for alone, so one that cannot be read is an error.
+    Raises ParseError and SlurmError: a single job is requested, so one that cannot be read is an error.
     """
     return [_request(job) for job in value.jobs(data)]
 
@@ -257,7 +257,7 @@ def _request(job: Any) -> JobRequest:
 
 
 def _whole_node(job: Any) -> bool | None:
-    """Tell whether whole nodes are asked for: `shared` is "none" in 22.05, holds "none" from 24.11 on."""
+    """Return whether whole nodes are requested: `shared` is "none" in 22.05, holds "none" from 24.11 on."""
     found = job.get("shared", 0)
     if found is None or isinstance(found, str | list):
         return "none" in ([found] if isinstance(found, str) else found or ())

@@ -1,7 +1,7 @@
 """The syntax of slurm.conf and gres.conf: pairs of a key and a value, comments, continued lines, Include.
 
 Rules are those of slurm.conf(5): keys are case-insensitive, `#` begins a comment unless a backslash is before it, a
-line that ends with a backslash goes on in the next one, values may be quoted, `Include FILE` puts another file in
+line that ends with a backslash continues in the next one, values may be quoted, `Include FILE` puts another file in
 place of the line (relative to slurm.conf, `%c` is the cluster's name).
 """
 
@@ -26,7 +26,7 @@ _BLANKS = re.compile(r"\s*")
 
 @dataclass(frozen=True, slots=True)
 class ConfLine:
-    """One line: its file and number, and its pairs; keys are in lower case, the first one says what the line is."""
+    """One line: its file and number, and its pairs; keys are in lower case, the first one names the kind of line."""
 
     file: str
     number: int
@@ -45,7 +45,7 @@ class ConfLine:
 
 @dataclass(frozen=True, slots=True)
 class ConfText:
-    """One line as it is written, without its comment and with the lines that continue it."""
+    """One line as written, without its comment and with the lines that continue it."""
 
     file: str
     number: int
@@ -90,10 +90,10 @@ class _Reader:
 
 
 def read_text(path: Path, cluster: str = "") -> list[ConfText]:
-    """Return the lines of a file and of all it includes, in order, whatever they hold.
+    """Return the lines of a file and of all it includes, in order, unparsed.
 
-    `cluster` is what %c means before a line names it. Raises ConfigError, which names file and line, for what cannot be
-    read, is larger than MAX_FILE_B, or includes itself.
+    `cluster` is the value of %c before a line names it. Raises ConfigError, which names file and line, for a file that
+    cannot be read, is larger than MAX_FILE_B, or includes itself.
     """
     reader = _Reader(path.parent, cluster)
     reader.read(path, "")
@@ -101,9 +101,9 @@ def read_text(path: Path, cluster: str = "") -> list[ConfText]:
 
 
 def read_conf(path: Path) -> list[ConfLine]:
-    """Return the lines of a file and of all it includes that hold pairs, in order.
+    """Return the lines that hold pairs, of a file and of all it includes, in order.
 
-    Raises ConfigError as read_text does, also for a line that is no pairs.
+    Raises ConfigError as read_text does, also for a line that does not hold pairs.
     """
     lines = (ConfLine(text.file, text.number, _pairs(text)) for text in read_text(path))
     return [line for line in lines if line.pairs]
@@ -116,7 +116,7 @@ def setting_of(path: Path, name: str) -> str:
 
 
 def read_bounded(path: Path, place: str = "", most_b: int = MAX_FILE_B) -> bytes:
-    """Return a plain file's bytes; `place` is what names it. Raises ConfigError, also for more than `most_b` bytes."""
+    """Return a plain file's bytes; errors name `place`. Raises ConfigError, also for more than `most_b` bytes."""
     told = f"{place}: {path}" if place else str(path)
     try:
         with open_plain(path) as file:

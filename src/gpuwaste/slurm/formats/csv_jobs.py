@@ -1,4 +1,4 @@
-"""A CSV file of jobs, one run a row, as JobRecords, by a mapping."""
+"""A CSV file of jobs, one run per row, as JobRecords, read with a mapping."""
 
 import csv
 import re
@@ -27,7 +27,7 @@ csv.field_size_limit(4 * 1024**2)
 
 
 def header_of(line: bytes, mapped: CsvMapping) -> list[str]:
-    """Return the columns' names. Raises UsageError where one that the mapping names is not among them."""
+    """Return the columns' names. Raises UsageError where a column of the mapping is not among them."""
     text = line.decode(mapped.encoding, "backslashreplace").removeprefix("\ufeff")
     try:
         names = [name.strip() for name in next(csv.reader([text], delimiter=mapped.delimiter), [])]
@@ -44,8 +44,8 @@ def read_csv(
 ) -> Iterator[JobRecord | BadRow]:
     """Yield a run or a bad row for each row; `skip`: the first row is the header. Nothing in the lines raises.
 
-    A field that cannot be read is unknown, and a bad row of that field comes before its run. A run with the id and
-    start of an earlier one that has ended, and other values, is a bad row: one of the two would be lost.
+    A field that cannot be read is unknown, and a bad row of that field precedes its run. A run with the id and start
+    of an earlier one that has ended, and other values, is a bad row: one of the two would be lost.
     """
     places = {name: header.index(column) for name, column in mapped.columns.items()}
     seen: dict[RunKey, tuple[int, JobRecord]] = {}
@@ -149,8 +149,8 @@ def _details(row: RowValues) -> JobDetails:
 def _identity(row: RowValues) -> dict[str, Any]:
     """Return job_id, printed_id and the ids of an array.
 
-    An id that is no number is drawn from its text. Tasks that carry their array's id have ids of their own drawn from
-    array and task: by id and start alone, those that began in one second would be one run.
+    An id that is not a number is derived from its text. For tasks that carry their array's id, ids are derived from
+    array and task: by id and start only, tasks that started in the same second would be one run.
     """
     text = row.text("job_id")
     if not text:
@@ -176,7 +176,7 @@ def _identity(row: RowValues) -> dict[str, Any]:
 
 
 def _interval(row: RowValues, submit: int) -> tuple[int | None, int | None, int | None]:
-    """Return start, end and length; one that has no column follows from the others."""
+    """Return start, end and length; one that has no column is computed from the others."""
     start, end, wait = row.time("start"), row.time("end"), row.amount("wait_s")
     start = None if start == 0 < submit else start  # Slurm keeps 0 for "not yet"
     end = None if end == 0 < submit else end
@@ -191,7 +191,7 @@ def _interval(row: RowValues, submit: int) -> tuple[int | None, int | None, int 
 
 
 def _request(row: RowValues, n_nodes: int | None, cpus: int | None) -> str:
-    """Return a TRES list of the columns of the request."""
+    """Return the TRES list of the request's columns."""
     counts = {name: row.count(name) for name in REQUEST if name != "req_mem_b"}
     n_nodes, cpus = counts["req_nodes"] or n_nodes, counts["req_cpus"] or cpus
     memory = row.memory("req_mem_b", n_nodes, cpus)
@@ -201,13 +201,13 @@ def _request(row: RowValues, n_nodes: int | None, cpus: int | None) -> str:
 
 
 def _gpus(row: RowValues, allocated: TresList, requested: TresList, *, started: bool) -> tuple[int | None, str]:
-    """Return the GPUs of the allocation and their type; None where no column tells them."""
+    """Return the GPUs of the allocation and their type; None where no column has them."""
     own, asked = row.count("gpus"), row.count("req_gpus")
     lists = [tres.text if tres.gpus_known else "" for tres in (allocated, requested)]
     if not lists[1] and asked is not None:
         lists[1] = f"gres/gpu={asked}"
     if not started and "start" not in row.mapped.columns and "wait_s" not in row.mapped.columns:
-        lists[0] = lists[0] or lists[1]  # nothing tells whether it started
+        lists[0] = lists[0] or lists[1]  # no column shows whether it started
         started = True
     held = held_gpus(parse_tres(lists[0]), lists[1], started=started)
     if held is None:

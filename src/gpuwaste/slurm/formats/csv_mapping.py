@@ -1,4 +1,4 @@
-"""The mapping of a CSV file of jobs: a TOML file that says which column is which field, in which unit and words.
+"""The mapping of a CSV file of jobs: a TOML file that maps columns to fields, with their units and words.
 
 cluster = "old"                # unless the command says it
 delimiter = ","                # default ,
@@ -156,23 +156,23 @@ def _known(data: Mapping[str, Any], known: frozenset[str], where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TresList:
-    """A list that can be stored: `text` has names alone, `unknown` the ids without a name."""
+    """A list that can be stored: `text` has only names, `unknown` the ids without a name."""
 
     text: str = ""
     unknown: tuple[str, ...] = ()
 
     @property
     def gpus_known(self) -> bool:
-        """Whether the list tells how many GPUs there are: one of its unknown ids may be a GPU."""
+        """Whether the number of GPUs is known from the list: one of its unknown ids may be a GPU."""
         return bool(self.text) and (not self.unknown or "gres/gpu" in self.text)
 
     def amount(self, name: str) -> str:
-        """Return an amount as printed, "" where it is not there."""
+        """Return an amount as printed, "" where it is missing."""
         return parse_tres(self.text).get(name, "")
 
 
 def read_tres(text: str, names: Mapping[str, str]) -> TresList:
-    """Read a list; `names` are the site's ids. Amounts that stand for "not set" are left out. Raises ParseError."""
+    """Read a list; `names` are the site's ids. Amounts that mean "not set" are left out. Raises ParseError."""
     if text.strip() in _ABSENT:
         return TresList()
     parts, unknown = [], []
@@ -192,7 +192,7 @@ def read_tres(text: str, names: Mapping[str, str]) -> TresList:
 
 
 def check_names(names: Mapping[str, str]) -> None:
-    """Raise ParseError for a key that is no id or a name that is no TRES."""
+    """Raise ParseError for a key that is not an id or a name that is not a TRES."""
     for number, name in names.items():
         if not (number.isascii() and number.isdigit()) or not name or any(sign in name for sign in "=, "):
             raise ParseError(f'{number!r} = {name!r}: expected an id and its TRES: "1002" = "gres/gpu"')

@@ -1,6 +1,6 @@
-"""Values of one row of a CSV file by their fields: what is absent, what is an amount, what cannot be read.
+"""Values of one row of a CSV file by field: texts, times, amounts, ids.
 
-A value that cannot be read leaves its field unknown; the field and the reason are collected, and the row goes on.
+A value that cannot be read leaves its field unknown; the field and the reason are collected, and reading continues.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class RowValues:
         return self._read(name, lambda text: _time(text, self.mapped, name))
 
     def count(self, name: str) -> int | None:
-        """Return a whole number below 2^31."""
+        """Return an integer below 2^31."""
         return self._read(name, lambda text: _count(text, name))
 
     def amount(self, name: str) -> float | None:
@@ -61,14 +61,14 @@ class RowValues:
         return self._read(name, lambda text: _memory(text, self.mapped.units.get(name), n_nodes, cpus, name))
 
     def tres(self, name: str) -> TresList:
-        """Return a TRES list; an id without a name in [tres] is told."""
+        """Return a TRES list; an id without a name in [tres] is reported."""
         found = self._read(name, lambda text: read_tres(text, self.mapped.tres)) or TresList()
         if found.unknown:
             self.unread.setdefault(name, f"TRES id {found.unknown[0]!r} has no name in [tres]")
         return found
 
     def state(self) -> str:
-        """Return a state of Slurm's; "" for a number that nobody mapped."""
+        """Return a state of Slurm's; "" for a number that is not mapped."""
         text = self.row.get("state", "")
         if text in self.mapped.states:
             return self.mapped.states[text]
@@ -80,7 +80,7 @@ class RowValues:
         return text.split()[0].upper().rstrip("+")[:40]
 
     def exit(self) -> tuple[int | None, int | None]:
-        """Return exit code and signal: of 1:9, of a code, of a wait status as slurmdbd keeps it (256 is code 1)."""
+        """Return exit code and signal: of 1:9, of a code, or of a wait status as slurmdbd keeps it (256 is code 1)."""
         text, waited = self.text("exit_code"), self.mapped.wait_status
         code, colon, signal = text.partition(":")
         pair = self._read("exit_code", lambda _: _exit(code, signal if colon else "", waited=waited)) or (None, None)
@@ -99,12 +99,12 @@ class RowValues:
 
 
 def drawn_id(text: str) -> int:
-    """Return a job id drawn from a text, the same each time and above every number that Slurm gives."""
+    """Return a job id derived from a text, the same each time and above every id that Slurm assigns."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6]) + 2**48
 
 
 def _number(text: str) -> float | None:
-    """Return a number, exact where it is whole; None for a text that is none. NaN for one that means "not set"."""
+    """Return a number, exact where it is an integer; None for other texts, NaN for a number that means "not set"."""
     try:
         value = int(text) if text.lstrip("-").isdigit() and text.isascii() and len(text) < 40 else float(text)  # noqa: PLR2004
     except ValueError:
@@ -145,7 +145,7 @@ def _amount(text: str, mapped: CsvMapping, name: str) -> float | None:
 
 
 def _memory(text: str, factor: float | None, n_nodes: int | None, cpus: int | None, name: str) -> int | None:
-    """Read a request for memory, where sacct's suffixes and, in a column of MiB, slurmdbd's mark may be in the text."""
+    """Read a memory request, which may have sacct's suffixes and, in a column of MiB, slurmdbd's mark."""
     unit = _LETTERS.get(factor or 1.0, "")
     value = _number(text)
     if value is None or (unit == "M" and text.isdigit()):
@@ -167,7 +167,7 @@ def _count(text: str, name: str) -> int | None:
         return None
     if not 0 <= value < _MAX_COUNT:
         return _refuse(name, text)
-    if value != int(value):  # a share of a GPU or a quota of CPUs: neither 0 nor 1 of them
+    if value != int(value):  # a share of a GPU or a quota of CPUs: neither 0 nor 1
         raise ParseError(f"{name}: {text[:40]!r} is not a whole number")
     return int(value)
 

@@ -1,6 +1,6 @@
 """Which GPUs of a node Slurm means by position (IDX): the GPU list of `slurmd -G`, and GRES strings of scontrol.
 
-The `Index=` that it prints is made of the file's digits and says nothing about the position, so it is not read.
+The `Index=` that it prints is made of the file's digits and unrelated to the position, so it is not read.
 
 A position (Slurm prints `IDX`) counts the node's GPUs in the order of its gres list. It is neither a minor number nor
 an NVML index.
@@ -47,7 +47,7 @@ class GresEntry:
 
     @property
     def number(self) -> int:
-        """How many: without a printed count as many as positions, else one, as Slurm takes `gpu:a100` of a node."""
+        """The count; where none is printed the number of positions, else one, as Slurm reads `gpu:a100` of a node."""
         return (1 if self.positions is None else len(self.positions)) if self.count is None else self.count
 
 
@@ -55,7 +55,7 @@ class GresEntry:
 class GresOnNode:
     """What one job holds on one node.
 
-    `positions` are those of the GPUs, else of the GPUs whose shards or MPS the job holds, where Slurm prints them.
+    `positions` are those of the GPUs, or else of the GPUs whose shards or MPS the job holds, where Slurm prints them.
     `gpus` is the printed count: larger than `positions` where Slurm names no device.
     """
 
@@ -88,7 +88,7 @@ def job_gres_on_node(text: str) -> GresOnNode:
 
 
 def parse_positions(text: str) -> tuple[int, ...]:
-    """Read `0-1,3`; an empty text and N/A are no positions. Raises ParseError."""
+    """Read `0-1,3`; an empty text and N/A mean no positions. Raises ParseError."""
     if text.strip() in _ABSENT:
         return ()
     found: set[int] = set()
@@ -146,7 +146,7 @@ class DevicePosition:
     """One GPU (or MIG instance) of the node's list.
 
     `minor` is that of the device file, `major` its driver's; `cap_minors` are those of a MIG instance's capability
-    files; `unique_id` is the UUID where Slurm found it itself.
+    files; `unique_id` is the UUID where Slurm detected it.
     """
 
     position: int
@@ -171,7 +171,7 @@ class DevicePosition:
 
 
 def device_node(path: str) -> DeviceNode | None:
-    """Return the number of a device file: asked of the file, else by its name and the digits at the end of it."""
+    """Return the number of a device file: from the file, else from its name and the digits at its end."""
     try:
         status = os.stat(path)  # noqa: PTH116 st_rdev is read from the same result
     except (OSError, ValueError):

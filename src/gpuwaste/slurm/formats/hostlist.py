@@ -1,6 +1,6 @@
-"""Lists of numbers as Slurm writes them: hostlists, `gpu[1-2,04-06]-ib,login1`, to names; tasks of an array.
+"""Lists of numbers as Slurm writes them: hostlists (`gpu[1-2,04-06]-ib,login1`) and tasks of an array.
 
-Of the waiting tasks of an array Slurm keeps a bitmap in hex (0x23A), and sacct prints ranges (1,3-5,9).
+Slurm keeps the pending tasks of an array as a bitmap in hex (0x23A); sacct prints ranges (1,3-5,9).
 """
 
 import re
@@ -26,7 +26,7 @@ _HEX = re.compile(r"0x([0-9A-Fa-f]{1,1048576})")
 
 
 def expand(text: str) -> list[str]:
-    """Return the names in the order written, repeats kept; the words for "no node" give an empty list.
+    """Return the names in the order written, repeats kept; the texts for "no node" give an empty list.
 
     Raises ParseError for brackets that do not close, bad ranges, and expressions of more than MAX_NAMES names.
     """
@@ -67,7 +67,7 @@ def compressed(names: Iterable[str]) -> str:
 
 
 def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return what slurmctld sorts nodes by: texts by their characters, numbers by their value."""
+    """Return slurmctld's sort key of a node: texts by their characters, numbers by their value."""
     pieces = (piece for piece in _DIGITS.split(name) if piece)
     return tuple((not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in pieces)
 
@@ -78,7 +78,7 @@ def _continues(run: tuple[str, str, int, int], head: str, digits: str) -> bool:
 
 
 def split_outside(text: str, opening: str, closing: str) -> list[str]:
-    """Split at the commas that stand outside the brackets; empty parts are left out. Raises ParseError."""
+    """Split at the commas outside the brackets; empty parts are left out. Raises ParseError."""
     parts, depth, start = [], 0, 0
     for position, char in enumerate(text):
         if char == opening:

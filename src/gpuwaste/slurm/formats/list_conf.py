@@ -1,6 +1,6 @@
 """The private configuration with which `slurmd -G` runs: the site's node and GPU lines, and nothing that is running.
 
-Every slurmd that starts, also one that only prints, sends its logging to each slurmstepd in SlurmdSpoolDir (since
+Every slurmd that starts, even one that only prints, sends its log settings to each slurmstepd in SlurmdSpoolDir (since
 23.11) and sets up its cgroups. Started by a user, the first adds a line to the output of each running job, and the
 second fails with cgroup v2. So it gets a folder of its own: an empty spool directory, no cgroups, no address of
 slurmctld. Of the site's slurm.conf it gets the few lines that the list depends on, and all of gres.conf.
@@ -32,8 +32,8 @@ CONFIGLESS_CONF: Final = Path("/run/slurm/conf/slurm.conf")
 """Where slurmd of a site without files on its nodes links to what it got from slurmctld."""
 PREFIX: Final = "gpuwaste-slurmd-"
 """Of the folders, in the directory for temporary files."""
-_LEFT_OVER_S: Final = 600.0  # no slurmd -G runs that long: whoever made the folder was killed
-_MAX_SWEPT: Final = 10_000  # names in the directory for temporary files that are looked at
+_LEFT_OVER_S: Final = 600.0  # no slurmd -G runs that long: the process that made the folder was killed
+_MAX_SWEPT: Final = 10_000  # names in the directory for temporary files that are checked
 _KEPT: Final = frozenset({"grestypes", "plugindir", "slurmdparameters", "authtype", "authinfo", "nodename"})
 _DISABLED_SINCE: Final = (24, 5)
 _KEY_B: Final = 64
@@ -58,7 +58,7 @@ SlurmdPidFile="{folder}/slurmd.pid"
 def existing_conf(given: str, more: Iterable[str] = ()) -> Path:
     """Return the site's slurm.conf: `given` or SLURM_CONF, as they are; else the first that exists of the usual places.
 
-    `more` is tried after them and may ask somebody. Where none exists, the usual place.
+    `more` is tried after them and may run a query. Where none exists, the usual place is returned.
     """
     if named := given or os.environ.get("SLURM_CONF"):
         return Path(named)
@@ -70,7 +70,7 @@ def existing_conf(given: str, more: Iterable[str] = ()) -> Path:
 
 
 def asked_places(ask: Callable[[], SlurmConfig], node: str) -> Iterator[str]:
-    """Yield where else a node may have its slurm.conf; `ask` is called when the first is wanted."""
+    """Yield other places of a node's slurm.conf; `ask` is called when the first is requested."""
     config = ask()
     yield config.settings.get("SLURM_CONF", "")
     yield f"{config.spool_dir(node, socket.gethostname().partition('.')[0])}/conf-cache/slurm.conf"
@@ -83,7 +83,7 @@ def release_of(text: str) -> tuple[int, int] | None:
 
 
 def no_cgroups(release: tuple[int, int] | None) -> str:
-    """Return the CgroupPlugin with which slurmd sets up nothing; None is taken for a current release.
+    """Return the CgroupPlugin with which slurmd sets up nothing; None is treated as a current release.
 
     Before 24.05 there is no `disabled`, and v1 does nothing until a step asks, whatever the node's layout.
     """
@@ -92,9 +92,9 @@ def no_cgroups(release: tuple[int, int] | None) -> str:
 
 @contextlib.contextmanager
 def private_conf(site_conf: Path, release: tuple[int, int] | None) -> Iterator[Path]:
-    """Make the folder and yield its slurm.conf; the folder is gone at the end, whatever happens.
+    """Make the folder and yield its slurm.conf; the folder is always removed at the end.
 
-    `release` is slurmd's; None is taken for a current one. Raises ConfigError for a file of the site that cannot be
+    `release` is slurmd's; None is treated as a current one. Raises ConfigError for a file of the site that cannot be
     used, SlurmError where no folder can be made.
     """
     if not os.path.lexists(site_conf):
@@ -116,7 +116,7 @@ def private_conf(site_conf: Path, release: tuple[int, int] | None) -> Iterator[P
 
 
 def reasons(conf: Path, stderr: bytes) -> bytes:
-    """Return what a slurmd that ran with a private configuration logged and printed, the reason for its end last."""
+    """Return what a slurmd with a private configuration logged and printed, the reason for its exit last."""
     lines = [*_log_end(conf.parent / _LOG).splitlines(), *stderr.splitlines()]
     return b"\n".join(line for line in lines if not any(words in line for words in _SAID_ANYWAY))
 
@@ -135,7 +135,7 @@ def _slurm_text(lines: list[ConfText], folder: Path) -> str:
     kept = []
     if any(line.key == "authtype" and line.value.lower() == "auth/slurm" for line in lines):
         keys = keys - {"authinfo"}
-        kept.append("AuthInfo=disable_sack")  # else it takes the socket on which the running slurmd signs for users
+        kept.append("AuthInfo=disable_sack")  # else it takes over the socket where the running slurmd signs for users
     kept += [line.text for line in lines if line.key in keys]
     return "\n".join([_CONF.format(folder=folder, log=_LOG), *kept, ""])
 
@@ -170,7 +170,7 @@ def _made_folder() -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what a killed process of the same user left."""
+    """Remove folders that a killed process of the same user left."""
     with os.scandir(place) as entries:
         names = [entry.name for entry in islice(entries, _MAX_SWEPT) if entry.name.startswith(PREFIX)]
     for name in names:

@@ -1,4 +1,4 @@
-"""Files of job history, plain or compressed, as lines of bounded length."""
+"""Job history files, plain or compressed, as lines of bounded length."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ _DAMAGE: Final = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked as its first bytes say, whatever its name. Raises UsageError."""
+    """Open a file for reading, decompressed by its first bytes, whatever its name. Raises UsageError."""
     try:
         file = path.open("rb")
         head = file.peek(8)
@@ -34,7 +34,7 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Return the lines with their ends; one longer than 4 MiB comes in pieces.
+    """Return the lines with their ends; one longer than 4 MiB is split.
 
     Raises UsageError at once where the file cannot be opened, and ParseError, after the lines before it, at a place
     where it is cut off or damaged.

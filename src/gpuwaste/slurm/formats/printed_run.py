@@ -1,4 +1,4 @@
-"""What the texts of a run tell: the parts of its printed id, whether it is interactive, the verdict said of it.
+"""What can be read from a run's texts: the parts of its printed id, whether it is interactive, its verdict's id.
 
 Ids are printed as 7, as 3_1 and 3_[0-9] of an array, as 4+1 of a heterogeneous job. The token `gw=ID` in AdminComment
 names the verdict.
@@ -18,7 +18,7 @@ _TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class PrintedId:
-    """What a printed id tells; None where it does not."""
+    """The parts of a printed id; None where the id does not have them."""
 
     array_job_id: int | None = None
     array_task_id: int | None = None
@@ -27,7 +27,7 @@ class PrintedId:
 
 
 def parse_printed(text: str) -> PrintedId | None:
-    """Return what an id tells, None for a text that is none."""
+    """Return the parts of an id, None for a text that is not one."""
     match = _PRINTED.fullmatch(text)
     if match is None:
         return None
@@ -44,7 +44,7 @@ def throttle(printed: str) -> int | None:
 
 
 def task_count(printed: str) -> int:
-    """Return how many tasks an id stands for: 100 for 3_[0-99%4]; at least, where Slurm cut the list (3_[1,3,...])."""
+    """Return the number of tasks of an id: 100 for 3_[0-99%4]; a minimum where Slurm cut the list (3_[1,3,...])."""
     match = _TASKS.search(printed)
     if match is None:
         return 1
@@ -54,9 +54,9 @@ def task_count(printed: str) -> int:
 
 
 def is_interactive(submit_line: str, steps: Collection[str], *, het_part: bool = False) -> bool:
-    """Tell by the submit line, and by the names of the steps where it is not kept.
+    """Return whether a run is interactive, by its submit line, or by the names of its steps where that is not kept.
 
-    Only the first component of a het job has the batch step: without a line, `het_part` takes another for batch.
+    Only the first component of a het job has the batch step: without a line, another one (`het_part`) counts as batch.
     """
     if "batch" in steps:
         return False
@@ -67,6 +67,6 @@ def is_interactive(submit_line: str, steps: Collection[str], *, het_part: bool =
 
 
 def token_of(admin_comment: str) -> str:
-    """Return the verdict's id of an admin_comment, "" where there is none; of several, the last one's."""
+    """Return the verdict's id in an admin_comment, "" where there is none; of several, the last."""
     found = _TOKEN.findall(admin_comment)
     return found[-1] if found else ""

@@ -17,8 +17,8 @@ _CPU = re.compile(r"(?:(?:(\d{1,7})-)?(\d{1,7}):)?(\d{1,7}):(\d{1,2}(?:\.\d{1,9}
 def parse_time_s(text: str, zone: tzinfo = UTC, *, later: bool = False) -> int | None:
     """Return UTC seconds from epoch seconds or YYYY-MM-DDTHH:MM:SS[+HH:MM]; None for Unknown and its like.
 
-    A date without an offset is in `zone`; of the two instants that an hour repeated in autumn can mean, it is the
-    earlier one, or the `later`. Raises ParseError.
+    A date without an offset is in `zone`; in the hour that is repeated in autumn it is the earlier of the two
+    instants, or with `later` the later. Raises ParseError.
     """
     text = text.strip()
     if text in _ABSENT:
@@ -38,8 +38,8 @@ def parse_time_s(text: str, zone: tzinfo = UTC, *, later: bool = False) -> int |
 def parse_interval_s(start: str, end: str, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
     """Return UTC seconds of a start and an end in `zone`.
 
-    Where an hour that was repeated makes one of them ambiguous, the pair is taken that is `length_s` apart, else the
-    earlier instants. Raises ParseError.
+    Where a repeated hour makes one of them ambiguous, the pair that is `length_s` apart is taken, else the earlier
+    instants. Raises ParseError.
     """
     first = parse_time_s(start, zone), parse_time_s(end, zone)
     if zone is UTC or length_s is None or None in first:
@@ -52,7 +52,7 @@ def parse_interval_s(start: str, end: str, length_s: int | None, zone: tzinfo) -
 
 
 def own_start(submit: int, start: int | None, elapsed_s: int | None) -> int | None:
-    """Return a run's start; None where it is an earlier run's, which a requeue leaves until the job starts again."""
+    """Return a run's start; None where it is an earlier run's, which a requeue keeps until the job starts again."""
     return None if start is not None and start < submit and not elapsed_s else start
 
 

@@ -1,6 +1,6 @@
-"""Standard Workload Format 2.2: the logs of the Parallel Workloads Archive as JobRecords, read as a stream.
+"""Standard Workload Format 2.2: logs of the Parallel Workloads Archive as JobRecords, read as a stream.
 
-The format is 18 whole numbers a line, -1 for "not known", and `;` before header lines
+The format is 18 integers per line, -1 for "not known", and `;` before header lines
 (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html). Users, groups, programs, queues and partitions are
 numbers, kept as texts; memory is KB for each processor.
 """
@@ -22,17 +22,17 @@ _MAX_NUMBER: Final = 10**12
 _HEADER = re.compile(r";\s*([A-Za-z]+)\s*:\s*(.*)")
 _STATES: Final = {1: "COMPLETED", 0: "FAILED", 5: "CANCELLED"}
 _PARTIAL: Final = frozenset({2, 3, 4})
-_FEW_ASSUMED: Final = 0.01  # a log of which fewer of the starts are assumed is one with waits
+_FEW_ASSUMED: Final = 0.01  # a log with a smaller share of assumed starts has waits
 
 
 @dataclass(slots=True)
 class SwfFacts:
-    """What a log knows, counted while it is read: complete once its rows are through.
+    """What a log contains, counted while it is read: complete after its last row.
 
     `header` holds the first value of each header field; `origin` is UnixStartTime, UTC seconds, None where the log has
     none and its times are seconds since its own beginning. A row is counted for each request, user, wait and status
-    that is known in it. `partial` counts executions between checkpoints (status 2, 3, 4), which are no jobs: their
-    job has a line of its own. `other_status` counts rows with a status that the format does not have.
+    that it has. `partial` counts executions between checkpoints (status 2, 3, 4), which are not jobs: their job has a
+    line of its own. `other_status` counts rows with a status that is not in the format.
     """
 
     header: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class SwfFacts:
 
     @property
     def waits_known(self) -> bool:
-        """Whether starts are what happened; else `start` is the submission, and an end is submit + run."""
+        """Whether starts are real; else `start` is the submission, and an end is submit + run."""
         return self.waits > 0 and self.assumed_starts <= _FEW_ASSUMED * self.rows
 
     @property
@@ -73,7 +73,7 @@ class SwfFacts:
 def read_swf(
     lines: Iterable[bytes], cluster: str, origin: int | None = None
 ) -> tuple[SwfFacts, Iterator[JobRecord | BadRow]]:
-    """Return what the log knows, which fills while the rows are read, and the rows.
+    """Return the log's facts, which fill up while the rows are read, and the rows.
 
     `origin` is UnixStartTime where the lines are a later part of a log, without its header.
     A damaged place in the file (ParseError of `lines`) is the last bad row; nothing in the lines raises.
@@ -136,7 +136,7 @@ def _numbers(text: bytes) -> list[int]:
 
 
 def _whole(word: bytes) -> int:
-    """Read a number that some logs print with a fraction, such as the mean CPU time."""
+    """Read an integer that some logs print with a fraction, such as the mean CPU time."""
     try:
         return int(float(word))
     except (ValueError, OverflowError):
@@ -144,7 +144,7 @@ def _whole(word: bytes) -> int:
 
 
 def _job(row: list[int], cluster: str, facts: SwfFacts) -> JobRecord | None:
-    """Return the run of a row; None for a part of one."""
+    """Return the run of a row; None for a part of a run."""
     job_id, submit, wait, run, procs, cpu_s, _, req_procs, limit, req_kb, status, *who, _, _ = row
     user, group, program, queue, partition = who
     if status in _PARTIAL:

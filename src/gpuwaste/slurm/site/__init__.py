@@ -1,1 +1,1 @@
-"""A site as Slurm has it: partitions, nodes, limits, billing, states, defaults."""
+"""A site in Slurm's terms: partitions, nodes, limits, billing, states, defaults."""

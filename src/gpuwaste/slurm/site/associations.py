@@ -1,9 +1,9 @@
 """QOS and associations: limits, usage, administrators and coordinators, from sacctmgr, sshare and slurmctld itself.
 
-slurmdbd keeps coordinators by account, for all its clusters at once, and sacctmgr prints those of the accounts above
-with them, whatever cluster they are above it in. The associations tell the clusters apart.
+slurmdbd keeps coordinators by account, for all its clusters at once, and sacctmgr also prints those of the parent
+accounts, whatever the cluster of the parent. The associations show which cluster is meant.
 
-Slurm prints `LIMIT(USED)`, `N(USED)` where there is no limit. What is used per user of a QOS is listed below it by uid.
+Slurm prints `LIMIT(USED)`, `N(USED)` where there is no limit. The usage per user of a QOS is listed below it by uid.
 """
 
 import re
@@ -48,7 +48,7 @@ _USERS: Final = "User Limits"
 _MOST_DIGITS: Final = 18  # of an int64
 
 _Limited = tuple[int | None, int]
-"""A limit (None: none) and how much of it is used now."""
+"""A limit (None: no limit) and its current usage."""
 
 
 def parse_table(text: str, columns: tuple[str, ...], what: str) -> tuple[Row, ...]:
@@ -77,7 +77,7 @@ def parse_admin_levels(text: str) -> dict[str, str]:
 
 
 def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
-    """Return account -> its coordinators; accounts without one are in it, empty. Raises ParseError."""
+    """Return account -> its coordinators, an empty set for accounts without one. Raises ParseError."""
     found: dict[str, frozenset[str]] = {}
     for account, users in _rows(text, COORDINATORS):
         found[account] = found.get(account, frozenset()) | frozenset(filter(None, users.split(",")))
@@ -86,7 +86,7 @@ def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class AccountPlace:
-    """An association: an account in a cluster below `parent`, or where `user` is not empty a user in it."""
+    """An association: an account in a cluster below `parent`, or with `user` a user in it."""
 
     cluster: str
     account: str
@@ -171,8 +171,8 @@ def coordinated(
 ) -> dict[ClusterAccount, frozenset[str]]:
     """Return the coordinators of each account of each cluster; `coordinators` are as sacctmgr prints them.
 
-    Who coordinates an account above it in some cluster has it from there, and in these clusters alone. Anybody else
-    has it in the clusters where they are a user of the account, or where they are none, wherever the account is.
+    A coordinator of the parent account in some clusters inherits the account, only in these clusters. Anybody else
+    coordinates it in the clusters where they are a user of the account, or if there are none, wherever it exists.
     """
     parents: dict[str, dict[str, str]] = {}
     members: dict[tuple[str, str], set[str]] = {}
@@ -192,7 +192,7 @@ def coordinated(
 
 
 def parse_assoc_mgr(text: str) -> tuple[tuple[Association, ...], tuple[Qos, ...]]:
-    """Read every record; what cannot be read of one counts as no limit. Never raises."""
+    """Read every record; a value that cannot be read counts as no limit. Never raises."""
     starts = [found.start() for found in _RECORD.finditer(text)]
     found = [_record(text[start:stop]) for start, stop in pairwise([*starts, len(text)])]
     associations = tuple(one for one in found if isinstance(one, Association))
@@ -258,7 +258,7 @@ def _limited(text: str) -> _Limited:
 
 
 def _tres(text: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the TRES that are limited, and what is used of these; a memory is printed in MiB."""
+    """Return the TRES that are limited, and the usage of these; memory is printed in MiB."""
     limits, used = {}, {}
     for name, _, value in (item.rpartition("=") for item in text.split(",")):
         limit, now = _limited(value)

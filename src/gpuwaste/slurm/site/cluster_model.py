@@ -1,8 +1,8 @@
-"""A cluster as Slurm has it: nodes, partitions, QOS, associations, reservations, settings of slurmctld.
+"""A cluster in Slurm's terms: nodes, partitions, QOS, associations, reservations, settings of slurmctld.
 
-Every reader of a site (scontrol, sacctmgr, slurm.conf, a TOML) gives these types, and nothing else in the house
-describes one. Words are Slurm's. Times are whole seconds, instants UTC seconds, memory bytes; None stands for "no
-limit" or "not said".
+Every reader of a site (scontrol, sacctmgr, slurm.conf, a TOML) returns these types, the only ones in gpuwaste that
+describe a cluster. Terms are Slurm's. Times are integer seconds, instants UTC seconds, memory bytes; None means "no
+limit" or "not set".
 """
 
 import re
@@ -15,15 +15,15 @@ from gpuwaste.slurm.site.node_states import is_usable
 _ABSENT: Final = frozenset({"(null)", "N/A", "none", "None"})
 UP: Final = "UP"
 DOWN: Final = "DOWN"
-NEVER: Final = 1 << 40  # the end of an outage that goes on
+NEVER: Final = 1 << 40  # the end of an outage that continues
 PreemptMode = Literal["off", "cancel", "requeue"]
 Tres = Mapping[str, int]
-"""TRES by name (`cpu`, `mem` in bytes, `node`, `billing`, `gres/gpu`, `gres/gpu:TYPE`) and how much of it."""
+"""TRES by name (`cpu`, `mem` in bytes, `node`, `billing`, `gres/gpu`, `gres/gpu:TYPE`) and their amounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmConfig:
-    """What we need of slurm.conf as slurmctld runs it; `settings` holds all of it as printed."""
+    """The needed values of slurm.conf as slurmctld runs it; `settings` holds all of it as printed."""
 
     settings: dict[str, str]
 
@@ -49,7 +49,7 @@ class SlurmConfig:
         return frozenset(word for word in value.split(",") if word and word not in _ABSENT)
 
     def spool_dir(self, node: str, hostname: str) -> str:
-        """Return SlurmdSpoolDir of a node, with %n and %h put in."""
+        """Return SlurmdSpoolDir of a node, with %n and %h replaced."""
         values = {"%n": node, "%h": hostname, "%%": "%"}
         text = self.settings.get("SlurmdSpoolDir", "")
         return re.sub(r"%[nh%]", lambda match: values[match[0]], text)
@@ -60,7 +60,7 @@ class Node:
     """One node; CPUs and memory are those that jobs can have, `gpus` counts GPUs by type ("" where none is named).
 
     `state` is as printed, "" where nothing keeps jobs away (node_states.py). Host name, address, slurmd's version and
-    the partitions are known of a live node alone.
+    the partitions are known only for a live node.
     """
 
     name: str
@@ -82,20 +82,20 @@ class Node:
 
     @property
     def down(self) -> bool:
-        """Whether slurmctld starts no job on it in its state."""
+        """Whether its state keeps slurmctld from starting jobs on it."""
         return not is_usable(self.state)
 
     def scheduled(self) -> "Node":
-        """Return what a scheduler sees: of the state whether it takes jobs, no host."""
+        """Return the node as a scheduler sees it: of the state only whether it takes jobs, no host."""
         state = DOWN if self.down else ""
         return Node(self.name, self.cpus, self.memory_b, self.gpus, self.features, self.weight, state)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition; empty sets of names allow everybody. `whole_nodes`: a job there holds its nodes alone.
+    """One partition; empty sets of names allow everybody. `whole_nodes`: a job there holds its nodes exclusively.
 
-    `billing_weights` are TRESBillingWeights as tres_amounts.py has them, None where they cannot be read.
+    `billing_weights` are TRESBillingWeights as tres_amounts.py reads them, None where they cannot be read.
     """
 
     name: str
@@ -142,7 +142,7 @@ class LimitSet:
 
 @dataclass(frozen=True, slots=True)
 class UserShare:
-    """What one user may have of a QOS at a time, and what they use of it now."""
+    """How much of a QOS one user may have at a time, and their current usage."""
 
     limits: LimitSet = LimitSet()
     tres: Tres = field(default_factory=dict)
@@ -151,7 +151,7 @@ class UserShare:
 
 @dataclass(frozen=True, slots=True)
 class LimitUsage:
-    """What is used now of the group limits of an association or a QOS, and by each user of a QOS, by uid."""
+    """Current usage of the group limits of an association or a QOS, and of each user of a QOS, by uid."""
 
     tres: Tres = field(default_factory=dict)
     submit_jobs: int = 0
@@ -177,9 +177,9 @@ class Association:
     """An account (`user` is ""), or a user in an account.
 
     `parent` is the account above (a user's: `account`), "" for root itself.
-    `shares` None stands for `parent`: the user shares what the account has. `usage` is the decayed usage that slurmctld
-    knows at the beginning, in seconds of billing TRES. `default`: the user's account where they name none.
-    `fair_share` is the factor of a user, 0 to 1, where it was asked for, as `used`.
+    `shares` None means `parent`: the user shares the account's shares. `usage` is the decayed usage in slurmctld at
+    the beginning, in seconds of billing TRES. `default`: the user's account where they name none. `fair_share` is the
+    factor of a user, 0 to 1, where it was requested, as is `used`.
     """
 
     account: str
@@ -199,7 +199,7 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Nodes that are kept from start until end; `users` and `accounts` may use them, nobody where both are empty."""
+    """Nodes reserved from start until end; `users` and `accounts` may use them, nobody where both are empty."""
 
     name: str
     nodes: tuple[str, ...]
@@ -211,7 +211,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A node that is down from start until end, NEVER where that goes on; its jobs end with it."""
+    """A node that is down from start until end (NEVER: still down); its jobs end when it fails."""
 
     node: str
     start: int
@@ -220,7 +220,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How often a node fails and how long it is down then: means of exponential distributions, in hours of one node."""
+    """How often a node fails and how long it is down: means of exponential distributions, in hours of one node."""
 
     mtbf_h: float
     repair_h: float = 24.0
@@ -228,9 +228,9 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class ClusterModel:
-    """The whole of it. `settings` are slurm.conf's, by their names there, as printed by `scontrol show config`.
+    """The complete cluster. `settings` are slurm.conf's, by their names there, as printed by `scontrol show config`.
 
-    `failures` are drawn for the time of a trace (sim/drawn_outages.py) and then stand among the outages.
+    `failures` are drawn for the time of a trace (sim/drawn_outages.py) and are then among the outages.
     """
 
     name: str

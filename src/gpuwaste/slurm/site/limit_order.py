@@ -1,9 +1,9 @@
-"""Slurm's hierarchy of limits: which QOS a job has, which QOS is stronger, and which of several limits holds.
+"""Slurm's hierarchy of limits: which QOS a job has, which QOS takes precedence, and which of several limits applies.
 
-slurm.schedmd.com/resource_limits.html and slurmctld's acct_policy.c: the partition's QOS comes before the job's (the
-other way round with OverPartQOS), then the association, then the accounts above it. A limit that one of the QOS sets is
-not looked at any further down. A group limit (Grp...) holds at the association and at each account above; a limit of a
-job, a node or the user's jobs holds at the association alone, which has that of the nearest account where it sets none.
+slurm.schedmd.com/resource_limits.html and slurmctld's acct_policy.c: the partition's QOS is checked before the job's
+(the other way round with OverPartQOS), then the association, then the accounts above it. A limit that one of the QOS
+sets is not checked further down. A group limit (Grp...) applies at the association and at each account above; a limit
+of a job, a node or the user's jobs only at the association, which inherits that of the nearest account if it sets none.
 """
 
 from collections.abc import Collection
@@ -16,12 +16,12 @@ _USUAL: Final = "normal"
 
 
 def default_qos(own: str, allowed: Collection[str]) -> str:
-    """Return the QOS of a job that names none: its association's default, the only one there, else `normal`."""
+    """Return the QOS of a job that names none: its association's default, or the only one allowed, else `normal`."""
     return own or (next(iter(allowed)) if len(allowed) == 1 else _USUAL)
 
 
 def qos_order(job: T, partition: T, none: T, flags: Collection[str]) -> tuple[T, T]:
-    """Return the QOS of a job and of its partition, the stronger first and each once; `none` stands for no QOS.
+    """Return the QOS of a job and of its partition, the stronger first and each once; `none` means no QOS.
 
     `flags` are those of the job's QOS, as sacctmgr prints them.
     """
@@ -32,9 +32,9 @@ def qos_order(job: T, partition: T, none: T, flags: Collection[str]) -> tuple[T,
 
 
 def holds(limit: float, first: float, second: float) -> bool:
-    """Return whether a limit holds beside those of its kind that the stronger and the weaker QOS set.
+    """Return whether a limit applies, given those of the same kind that the stronger and the weaker QOS set.
 
-    NO_LIMIT stands for none. For a limit of the stronger QOS itself both are NO_LIMIT, for one of the weaker QOS
-    `second` is. The simulator compiles it.
+    NO_LIMIT means none. For a limit of the stronger QOS itself both are NO_LIMIT, for one of the weaker QOS
+    `second` is. The simulator compiles this function.
     """
     return limit < NO_LIMIT and first == NO_LIMIT and second == NO_LIMIT

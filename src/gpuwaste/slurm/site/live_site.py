@@ -1,4 +1,4 @@
-"""The cluster that runs now, as one model of what scontrol, sacctmgr and sshare say of it."""
+"""The running cluster as one model, from the output of scontrol, sacctmgr and sshare."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -41,7 +41,7 @@ def live_model(
 ) -> ClusterModel:
     """Return the model: `reservations` as scontrol shows them, `events` of nodes as sacctmgr does.
 
-    What is not asked for or not modelled is in docs/how-to/simulate.md. Raises ParseError, ConfigError.
+    docs/how-to/simulate.md lists what is not read or not modelled. Raises ParseError, ConfigError.
     """
     decisive = settings.decisive(config.settings)
     known = sorted_nodes(node.scheduled() for node in nodes)
@@ -54,7 +54,7 @@ def live_model(
         name=config.cluster_name,
         # A node whose outage is known from its start on is not down before.
         nodes=tuple(replace(node, state="") if node.name in going_on else node for node in known),
-        # A partition all of whose nodes are hidden (powered off in a cloud) has no place to run a job.
+        # A partition whose nodes are all hidden (powered off in a cloud) cannot run a job.
         partitions=tuple(each for each in parts if each.nodes),
         qos=tuple(qos),
         associations=tuple(associations),
@@ -81,13 +81,13 @@ def _reservations(rows: Iterable[Fields], order: Mapping[str, int], cpus: Mappin
 
 
 def _of_some_cores(fields: Fields, cpus: int) -> bool:
-    """Tell whether a reservation leaves some CPUs of its nodes to everybody."""
+    """Return whether a reservation leaves some CPUs of its nodes to everybody."""
     reserved = parse_tres(fields.get("tres", "")).get("cpu", "")
     return bool(reserved) and values.whole(reserved, "cpu") < cpus
 
 
 def _allowed(text: str) -> frozenset[str]:
-    """Return who may use a reservation; "all but these" is not modelled, so that nobody may."""
+    """Return who may use a reservation; "all but these" is not modelled: nobody may then."""
     return frozenset(name for name in values.names(text) if not name.startswith("-"))
 
 

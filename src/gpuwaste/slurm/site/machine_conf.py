@@ -1,6 +1,6 @@
-"""slurm.conf with the gres.conf beside it: nodes, partitions and settings; a directory stands for its slurm.conf.
+"""slurm.conf with the gres.conf next to it: nodes, partitions and settings; a directory means its slurm.conf.
 
-QOS, associations and reservations are not in slurm.conf: slurmctld and slurmdbd keep them (live.py).
+QOS, associations and reservations are not in slurm.conf: slurmctld and slurmdbd keep them (live_site.py).
 """
 
 import re
@@ -28,7 +28,7 @@ _FUTURE: Final = "FUTURE"
 
 
 def reads(path: Path, head: bytes) -> bool:
-    """Tell whether it is a directory or has slurm.conf's lines."""
+    """Return whether it is a directory or has slurm.conf's lines."""
     return path.is_dir() or path.suffix == ".conf" or (path.suffix != ".toml" and bool(_KEYS.search(head)))
 
 
@@ -49,7 +49,7 @@ def read(path: Path) -> DescribedModel:
 
 @dataclass(slots=True)
 class _Site:
-    """What was read so far; `defaults` are those of the DEFAULT lines above."""
+    """What has been read so far; `defaults` are those of the DEFAULT lines above."""
 
     settings: dict[str, str] = field(default_factory=dict)
     name: str = ""
@@ -157,7 +157,7 @@ class _Site:
     ) -> Partition:
         with located(line.place):
             names = self._names(fields.get("nodes", ""), order, features)
-            # A name that no node has stays, at the end: model_checks.py refuses it.
+            # A name that no node has is kept, at the end: model_checks.py rejects it.
             chosen = sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
             parse_weights(fields.get("tresbillingweights", ""))  # an error names the item
             return hardware.scheduled(hardware.partition_of(fields, ()), chosen, config)

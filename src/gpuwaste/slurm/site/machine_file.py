@@ -1,4 +1,4 @@
-"""A machine's file, whatever its format: the format's file reads it, model_checks.py judges it."""
+"""A machine's file in any known format: the format's module reads it, model_checks.py checks it."""
 
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,7 +18,7 @@ class MachineFormat(Protocol):
     TITLE: str
 
     def reads(self, path: Path, head: bytes) -> bool:
-        """Tell by the path and the first bytes whether a file is of this format; a directory has no bytes."""
+        """Return whether a file is of this format, by its path and first bytes; a directory has no bytes."""
         ...
 
     def read(self, path: Path) -> DescribedModel:
@@ -32,8 +32,8 @@ FORMATS: Final[tuple[MachineFormat, ...]] = (machine_conf, machine_toml)
 def read_machine(path: Path) -> ClusterModel:
     """Return the model that a file or a directory describes.
 
-    Raises ConfigError, which names file and line, for what cannot be read, is of no known format, or describes no
-    machine that can be.
+    Raises ConfigError, which names file and line, for a file that cannot be read, is of no known format, or describes
+    an impossible machine.
     """
     head = b""
     if not path.is_dir():

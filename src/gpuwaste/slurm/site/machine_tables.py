@@ -1,4 +1,4 @@
-"""The tables of the machine's TOML: each key is declared once, with its field of the model, and read and written by it.
+"""The tables of the machine's TOML: each key is declared once with its field of the model, for reading and writing.
 
 A key is left out of a written file where its field has the default of the model's type (cluster_model.py).
 """
@@ -30,7 +30,7 @@ from gpuwaste.slurm.site.cluster_model import (
 )
 
 ALL: Final = ("ALL",)
-"""The hostlist that stands for all nodes."""
+"""The hostlist that means all nodes."""
 _ROOT: Final = "root"
 _PARENT: Final = "parent"
 _GPU: Final = "gpu:"
@@ -38,7 +38,7 @@ _LAST_DATE: Final = 253_402_300_800  # the year 10000
 
 
 class TomlKind(NamedTuple):
-    """How a value is read, (value, where) -> the field's, and written; `absent`: that of a field without a default."""
+    """How a value is read, (value, where) -> the field's, and written; `absent`: the value without a default."""
 
     read: Reader
     write: Callable[[Any], str]
@@ -46,7 +46,7 @@ class TomlKind(NamedTuple):
 
 
 class TomlKey(NamedTuple):
-    """One key: the field of the model's type, or of its limits; `always`: it is written whatever its value."""
+    """One key: the field of the model's type, or of its limits; `always`: it is written even with its default."""
 
     field: str
     kind: TomlKind
@@ -62,13 +62,13 @@ class TomlTable(NamedTuple):
     keys: Mapping[str, TomlKey]
 
     def read(self, data: Any, where: str) -> Any:
-        """Return the part of the model. Raises ConfigError for the first key that is unknown or cannot be read."""
+        """Return this part of the model. Raises ConfigError for the first key that is unknown or cannot be read."""
         found = self.values(data, where)
         limits = {key.field: found.pop(key.field) for key in self.keys.values() if key.of_limits}
         return self.make(**found, **({"limits": LimitSet(**limits)} if limits else {}))
 
     def values(self, data: Any, where: str) -> dict[str, Any]:
-        """Return the values by field, with the defaults of keys that are not there. Raises ConfigError."""
+        """Return the values by field, with the defaults of missing keys. Raises ConfigError."""
         if not isinstance(data, dict):
             raise ConfigError(f"{where} is no table")
         for name in data:
@@ -80,7 +80,7 @@ class TomlTable(NamedTuple):
         return found
 
     def written(self, part: Any, texts: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-        """Yield the keys of a part with their values as TOML; `texts` has those of some keys, None: left out."""
+        """Yield the keys of a part with their values as TOML; `texts` gives the values of some keys, None: left out."""
         for name, key in self.keys.items():
             if name in texts:
                 text = texts[name]
@@ -99,7 +99,7 @@ def hosts_text(names: Iterable[str]) -> str:
 
 
 def parent_of(account: Any, user: Any) -> str:
-    """Return the account above where a table names none: a user's is the account, an account's is root."""
+    """Return the parent where a table names none: a user's is the account, an account's is root."""
     return account if user else ("" if account == _ROOT else _ROOT)
 
 
@@ -108,7 +108,7 @@ def _plain(kind: Any, write: Callable[[Any], str], absent: Any = None) -> TomlKi
 
 
 def _text(expected: str, read: Callable[[str], Any], write: Callable[[Any], str]) -> TomlKind:
-    """Return the kind of a text; a number is taken as it is written, as Slurm's own files have no quotes."""
+    """Return the kind of a text; a number is taken as written, as Slurm's own files have no quotes."""
 
     def reader(value: Any, where: str) -> Any:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -122,7 +122,7 @@ def _text(expected: str, read: Callable[[str], Any], write: Callable[[Any], str]
 
 
 def _state(of_true: str, of_false: str) -> TomlKind:
-    """Return the kind of a flag that stands for a state."""
+    """Return the kind of a flag that means a state."""
     return TomlKind(
         lambda value, where: of_true if plain_value(bool, value, where) else of_false,
         lambda state: toml_value(state == of_true),

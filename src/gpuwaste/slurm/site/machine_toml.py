@@ -1,4 +1,4 @@
-"""The TOML of a machine: ten lines for a small one, the whole of a live one as --write-machine writes it."""
+"""The TOML of a machine: ten lines for a small one, or all of a live one as --write-machine writes it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ Pairs = Iterable[tuple[str, str]]
 
 
 def reads(path: Path, head: bytes) -> bool:
-    """Tell whether it is TOML."""
+    """Return whether it is TOML."""
     return not path.is_dir() and (path.suffix == ".toml" or (path.suffix != ".conf" and bool(_TABLE.search(head))))
 
 
@@ -74,7 +74,7 @@ class _File:
         self._places: dict[Place, str] = {}
 
     def described(self) -> DescribedModel:
-        """Return what it describes. Raises ConfigError."""
+        """Return the described model. Raises ConfigError."""
         nodes = self._nodes()
         model = ClusterModel(
             name=self._name(),
@@ -154,7 +154,7 @@ def _nodes_of(data: Any, where: str) -> list[Node]:
 
 
 def _on_nodes(table: tables.TomlTable, data: Any, where: str, nodes: Sequence[Node]) -> Any:
-    """Return a partition or a reservation; a table that names no nodes has all of them."""
+    """Return a partition or a reservation; a table that names no nodes has all nodes."""
     found = table.read({"nodes": tables.ALL[0]} | data if isinstance(data, dict) else data, where)
     return replace(found, nodes=tuple(node.name for node in nodes)) if found.nodes == tables.ALL else found
 
@@ -179,7 +179,7 @@ def _settings_of(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _lines(text: str) -> dict[Place, int]:
-    """Return the line of each table's header; text within many-line strings may shift them, never the values."""
+    """Return the line of each table's header; text in multi-line strings may shift the lines, but not the values."""
     counts: dict[str, int] = {}
     found: dict[Place, int] = {}
     for number, line in enumerate(text.splitlines(), 1):

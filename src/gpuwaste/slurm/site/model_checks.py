@@ -1,4 +1,4 @@
-"""What a model of a cluster must be before anything plays on it: one rule each, with the place of what breaks it."""
+"""Checks of a cluster model before it is used: one rule each; errors name the place that breaks it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,9 +26,9 @@ _Fault = tuple[Kind, int, str]
 
 @dataclass(frozen=True, slots=True)
 class DescribedModel:
-    """A model that nobody checked yet.
+    """A model that is not checked yet.
 
-    `source` names the file or the program; `places` says where a part is described, by its kind and its index there.
+    `source` names the file or the program; `places` has the line of each part, by its kind and its index there.
     """
 
     model: ClusterModel
@@ -36,7 +36,7 @@ class DescribedModel:
     places: Mapping[Place, str] = field(default_factory=dict)
 
     def place(self, kind: Kind, index: int = 0) -> str:
-        """Return where a part is described, the source where nothing finer is known."""
+        """Return where a part is described, or the source where nothing more exact is known."""
         return self.places.get((kind, index), self.source)
 
 
@@ -50,7 +50,7 @@ def located(place: str) -> Iterator[None]:
 
 
 def checked(found: DescribedModel) -> ClusterModel:
-    """Return the model. Raises ConfigError for the first thing that cannot be, with file and line."""
+    """Return the model. Raises ConfigError for the first rule that is broken, with file and line."""
     for rule in _RULES:
         for kind, index, fault in rule(found.model):
             raise ConfigError(f"{found.place(kind, index)}: {fault}")

@@ -1,7 +1,7 @@
 """Whether slurmctld starts jobs on a node in a given state: the one rule, with the reason for each state.
 
 States are read as `scontrol show node` prints them (`IDLE+CLOUD+POWERED_DOWN`), as sinfo and slurmdbd do (`down*`,
-`idle~`), and as slurm.conf has them (`State=UNKNOWN`).
+`idle~`), and as slurm.conf writes them (`State=UNKNOWN`).
 """
 
 import re
@@ -31,7 +31,7 @@ SILENT: Final[Mapping[str, str]] = {
     "NOT_RESPONDING": "slurmd does not answer: no job is started there",
     "*": "NOT_RESPONDING as sinfo prints it",
 }
-"""States in which a node gets no job unless its silence is expected (RETURNS)."""
+"""States in which a node gets no job unless it is expected not to answer (RETURNS)."""
 
 RETURNS: Final[Mapping[str, str]] = {
     "CLOUD": "may be powered off, started for a job",
@@ -47,7 +47,7 @@ RETURNS: Final[Mapping[str, str]] = {
     "REBOOT_ISSUED": "reboots now",
     "^": "REBOOT_ISSUED as sinfo prints it",
 }
-"""States in which slurmd is expected not to answer for a while, and the node comes back without an administrator."""
+"""States in which slurmd is expected not to answer for a while, and the node returns without an administrator."""
 
 USABLE: Final[Mapping[str, str]] = {
     "IDLE": "free",
@@ -62,7 +62,7 @@ USABLE: Final[Mapping[str, str]] = {
     "@": "REBOOT_REQUESTED as sinfo prints it",
     "UNKNOWN": "not registered yet since slurmctld started; a node of slurm.conf that is not set down",
 }
-"""States that keep no job away by themselves. A state in none of these tables is taken to be one."""
+"""States that do not keep jobs away. A state in none of these tables is treated as one of them."""
 
 
 @lru_cache(maxsize=1024)

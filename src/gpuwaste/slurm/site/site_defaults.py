@@ -1,4 +1,4 @@
-"""What a site's partitions give a job that did not say: the default partition, its time limit, whole nodes."""
+"""What a site's partitions give a job without these options: the default partition, its time limit, whole nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,14 +25,14 @@ class SiteDefaults:
 
     @classmethod
     def of(cls, partitions: Iterable[Partition], config: SlurmConfig = _NO_CONFIG) -> Self:
-        """Return what these partitions give; without slurm.conf select/linear is not seen."""
+        """Return the defaults of these partitions; without slurm.conf, select/linear is not detected."""
         found = list(partitions)
         limits_s = {p.name: limit for p in found if (limit := p.default_time_s or p.max_time_s)}
         default = next((p.name for p in found if p.default), "")
         return cls(default, limits_s, whole_node_partitions(found, config))
 
     def completed(self, request: JobRequest) -> JobRequest:
-        """Return a request with what it does not say; of several partitions named the first one's limit counts."""
+        """Return a request with its missing values filled in; of several partitions the first one's limit counts."""
         partition = request.partition or self.partition
         limit, whole = request.time_limit_s, request.whole_node
         names = partition.split(",")

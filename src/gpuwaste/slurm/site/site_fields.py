@@ -1,4 +1,4 @@
-"""Nodes, partitions and settings by their fields, which slurm.conf and `scontrol show` name alike, in lower case."""
+"""Nodes, partitions and settings by their fields in lower case, which slurm.conf and `scontrol show` name alike."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from gpuwaste.slurm.site.cluster_model import DOWN, UP, Node, Partition, Preempt
 from gpuwaste.slurm.site.slurm_values import Fields
 
 WHOLE_NODES: Final = frozenset({"NODE", "TOPO"})
-"""Values of Exclusive= by which a job holds its nodes alone."""
+"""Values of Exclusive= with which a job holds its nodes exclusively."""
 _SETTING: Final = re.compile(r"^(\S+) *= ?(.*)$")
 _FIELD: Final = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _OF_NODE: Final = ("gres", "realmemory", "state")
@@ -23,7 +23,7 @@ _OF_PARTITION: Final = ("oversubscribe",)
 
 
 def node_of(name: str, fields: Fields) -> Node:
-    """Return a node without what slurmd itself keeps (CoreSpecCount, CpuSpecList, MemSpecLimit). Raises ParseError."""
+    """Return a node without what slurmd reserves (CoreSpecCount, CpuSpecList, MemSpecLimit). Raises ParseError."""
     memory = values.whole(fields.get("realmemory", "1"), "RealMemory")
     kept = values.whole(fields.get("memspeclimit", "0"), "MemSpecLimit")
     text = next(
@@ -58,7 +58,7 @@ def partition_of(fields: Fields, nodes: Iterable[str]) -> Partition:
     longest_s = values.seconds(fields.get("maxtime", ""))
     usual_s = values.seconds(fields.get("defaulttime", fields.get("defaultime", "")))
     sharing = fields.get("oversubscribe", fields.get("shared", ""))
-    priority = fields.get("priority", "1")  # of older files: both of the two that came after
+    priority = fields.get("priority", "1")  # of older files: sets both of the two keys that replaced it
     return Partition(
         name=fields["partitionname"],
         nodes=tuple(nodes),
@@ -83,7 +83,7 @@ def partition_of(fields: Fields, nodes: Iterable[str]) -> Partition:
 
 
 def scheduled(partition: Partition, nodes: Iterable[str], config: SlurmConfig) -> Partition:
-    """Return what a scheduler sees of a partition: these nodes, up or not, no groups; the settings are not repeated.
+    """Return a partition as a scheduler sees it: these nodes, up or down, no groups; cluster settings are not repeated.
 
     Raises ParseError for weights that could not be read.
     """
@@ -121,7 +121,7 @@ def _cpus(fields: Fields) -> int:
 
 
 def _cores_and_cpus(fields: Fields, threads: int) -> tuple[int, int]:
-    """Return all cores and CPUs of a node; CPUs that match no sockets, cores or threads are counted anew, as there."""
+    """Return all cores and CPUs of a node; CPUs that match none of its counts are recounted, as slurmctld does."""
     of_socket = _one_or_more(fields, "corespersocket", "CoresPerSocket")
     boards = _one_or_more(fields, "boards", "Boards")
     text = fields.get("cpus", fields.get("procs", ""))
@@ -139,7 +139,7 @@ def _cores_and_cpus(fields: Fields, threads: int) -> tuple[int, int]:
 
 
 def _kept_cores(fields: Fields, cores: int, cpus: int, per_core: int) -> int:
-    """Return the cores that no job gets: those of CpuSpecList, else CoreSpecCount; counts that cannot be are 1."""
+    """Return the cores that no job gets: those of CpuSpecList, else CoreSpecCount; impossible counts become 1."""
     named = _named_cpus(fields.get("cpuspeclist", ""))
     if named and max(named) < cpus:  # slurmctld ignores a list that goes beyond the CPUs
         return len({cpu // per_core for cpu in named})
@@ -148,7 +148,7 @@ def _kept_cores(fields: Fields, cores: int, cpus: int, per_core: int) -> int:
 
 
 def _named_cpus(text: str) -> frozenset[int]:
-    """Return the CPUs of a list as 0-3,8; none for what is no such list."""
+    """Return the CPUs of a list like 0-3,8; none for any other text."""
     try:
         return frozenset(int(name) for name in expand(f"[{text}]" if text else ""))
     except (ParseError, ValueError):
@@ -183,7 +183,7 @@ def parse_nodes(text: str) -> list[Node]:
 
 
 def records(text: str, key: str) -> list[dict[str, str]]:
-    """Return the fields of each record of `scontrol show`, which begins with `key`; their names in lower case."""
+    """Return the fields of each record of `scontrol show`, which begins with `key`; names in lower case."""
     starts = [match.start() for match in re.finditer(rf"^{key}=\S", text, re.MULTILINE)]
     found = []
     for start, stop in pairwise([*starts, len(text)]):
@@ -194,7 +194,7 @@ def records(text: str, key: str) -> list[dict[str, str]]:
 def fields_of(text: str) -> dict[str, str]:
     """Return the words of KEY=word, "" for (null).
 
-    The first of a key wins: an administrator's Reason= and Comment= come last and may hold anything.
+    The first of a key wins: an administrator's Reason= and Comment= are last and may hold anything.
     """
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(text):

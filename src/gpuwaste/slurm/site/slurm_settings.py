@@ -93,13 +93,13 @@ KNOWN: Final[Mapping[str, tuple[str | None, _Kind]]] = {
     "SelectType": ("select/cons_tres", _word),
     "SelectTypeParameters": ("CR_CORE_MEMORY", _upper),
 }
-"""By name: the default (slurm.conf(5) of 22.05; None: printed only where it is set) and how it is printed."""
+"""By name: the default (slurm.conf(5) of 22.05; None: printed only where set) and the print format."""
 _NAMES: Final = {name.lower(): name for name in KNOWN}
 _INSTEAD: Final = {"DefMemPerCPU": "DefMemPerNode", "MaxMemPerCPU": "MaxMemPerNode"}
 
 
 def printed(name: str, value: str) -> tuple[str, str]:
-    """Return a setting by its own spelling, and its value as scontrol prints it; an unknown one as it is.
+    """Return a setting in Slurm's spelling, and its value as scontrol prints it; an unknown one unchanged.
 
     Raises ParseError.
     """
@@ -108,16 +108,16 @@ def printed(name: str, value: str) -> tuple[str, str]:
 
 
 def enforced(text: str) -> frozenset[str]:
-    """Return the words of AccountingStorageEnforce with those that they bring along; the order of limits needs them."""
+    """Return the words of AccountingStorageEnforce with those that they imply; the order of limits needs them."""
     words = {word.strip().lower() for word in text.split(",")} - {""}
     limits = {"limits", "associations"} if words & {"safe", "all", "1"} else set()
     return frozenset(words | limits | ({"qos"} if "all" in words else set()))
 
 
 def decisive(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return those of KNOWN, with the defaults of those that are not set, in the order of KNOWN. Raises ParseError.
+    """Return the settings of KNOWN, with defaults for those not set, in the order of KNOWN. Raises ParseError.
 
-    With priority/basic the settings of priority/multifactor mean nothing, and scontrol prints none of them.
+    With priority/basic the settings of priority/multifactor have no effect, and scontrol prints none of them.
     """
     given = dict(printed(name, value) for name, value in settings.items() if name.lower() in _NAMES)
     basic = given.get("PriorityType", _BASIC) == _BASIC

@@ -1,4 +1,4 @@
-"""Values as Slurm writes them, in slurm.conf and in what its commands print: numbers, sizes, modes, lists."""
+"""Values as Slurm writes them, in slurm.conf and in the output of its commands: numbers, sizes, modes, lists."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ _MAX_DIGITS: Final = 18
 
 
 def whole(text: str, name: str) -> int:
-    """Return a whole number. Raises ParseError naming the key."""
+    """Return an integer. Raises ParseError naming the key."""
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
         raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a whole number")
@@ -28,23 +28,23 @@ def whole(text: str, name: str) -> int:
 
 
 def truth(text: str) -> bool | None:
-    """Return a flag in any of the words of slurm.conf's parser (s_p_handle_boolean), None for another word."""
+    """Return a flag from any of the words of slurm.conf's parser (s_p_handle_boolean), None for another word."""
     word = text.strip().upper()
     return True if word in _YES else False if word in _NO else None
 
 
 def limit(text: str, name: str) -> int | None:
-    """Return a whole number, None for no limit. Raises ParseError."""
+    """Return an integer, None for no limit. Raises ParseError."""
     return None if text.strip().upper() in _NO_LIMIT else whole(text, name)
 
 
 def seconds(text: str) -> int | None:
-    """Return the seconds of a Slurm duration (a number alone: minutes), None for no limit. Raises ParseError."""
+    """Return the seconds of a Slurm duration (a plain number: minutes), None for no limit. Raises ParseError."""
     return None if text.strip() == "-1" else parse_duration_s(text)
 
 
 def factor(text: str, name: str) -> float:
-    """Return a number of 0 and more. Raises ParseError."""
+    """Return a number of at least 0. Raises ParseError."""
     try:
         value = float(text) if len(text) <= _MAX_DIGITS * 2 else -1.0
     except ValueError:
@@ -55,7 +55,7 @@ def factor(text: str, name: str) -> float:
 
 
 def size_text(size_b: int) -> str:
-    """Return bytes as `parse_size_b` reads them with the unit M by default: 512G; bytes as 7B are never cut."""
+    """Return bytes in the form that `parse_size_b` reads with default unit M: 512G, or 7B for bytes, never rounded."""
     for unit in ("P", "T", "G", "M", "K"):
         if size_b and size_b % _SUFFIXES[unit] == 0:
             return f"{size_b // _SUFFIXES[unit]}{unit}"
@@ -63,7 +63,7 @@ def size_text(size_b: int) -> str:
 
 
 def size(text: str) -> int:
-    """Return bytes; a number without a unit is MiB, as RealMemory is, and 7B are bytes. Raises ParseError."""
+    """Return bytes; a number without a unit is MiB, as in RealMemory, and 7B are bytes. Raises ParseError."""
     text = text.strip()
     found = parse_size_b(text[:-1]) if text[-2:-1].isdigit() and text[-1:] in "bB" else parse_size_b(text, "M")
     if found > MOST:
@@ -72,7 +72,7 @@ def size(text: str) -> int:
 
 
 def preempt_mode(text: str) -> PreemptMode | None:
-    """Return a mode; None for the cluster's own. Suspension is not modelled: such jobs stay as they are ("off")."""
+    """Return a mode; None for the cluster's own. Suspension is not modelled: such jobs are not preempted ("off")."""
     word = text.strip().lower()
     if word in {"", "cluster", "n/a", "(null)"}:
         return None
@@ -83,5 +83,5 @@ def preempt_mode(text: str) -> PreemptMode | None:
 
 
 def names(text: str) -> frozenset[str]:
-    """Return a list's names; ALL and none at all are the empty set."""
+    """Return a list's names; ALL and an empty list are the empty set."""
     return frozenset() if text.strip().upper() in _EVERYBODY else frozenset(part for part in text.split(",") if part)

@@ -1,1 +1,1 @@
-"""What a submission asks for: sbatch's options and scripts, job_desc, GPUs."""
+"""What a submission requests: sbatch's options and scripts, job_desc, GPUs."""

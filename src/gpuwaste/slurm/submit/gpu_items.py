@@ -1,11 +1,11 @@
-"""The GPUs in a list that asks for GRES (--gres, --gpus and its like, tres_per_* of a job, sacct's ReqGRES).
+"""The GPUs in a list that requests GRES (--gres, --gpus and its like, tres_per_* of a job, sacct's ReqGRES).
 
-An item is gpu[:TYPE][:COUNT], behind gres: up to Slurm 22.05 and gres/ later, and without gpu: in --gpus and its like.
-The type is any text before the last colon, so it may begin with a digit (1g.10gb, 3090); a last part that is no number
-is a type, of one GPU. See slurm_get_next_tres() in src/common/slurm_protocol_defs.c, and _get_next_gres() in
-src/common/gres.c of 22.05, which does not read the `=` before a count that later releases take.
-sbatch's options and a plugin's job description come to what Slurm counts for the job alike. Compared with slurmctld
-22.05 on drawn requests in tests/contract/test_sbatch_tres_contract.py.
+An item is gpu[:TYPE][:COUNT], after gres: up to Slurm 22.05 and gres/ later, and without gpu: in --gpus and its like.
+The type is any text before the last colon, so it may begin with a digit (1g.10gb, 3090); a last part that is not a
+number is a type, of one GPU. See slurm_get_next_tres() in src/common/slurm_protocol_defs.c, and _get_next_gres() in
+src/common/gres.c of 22.05, which does not read the `=` before a count that later releases accept.
+sbatch's options and a plugin's job description both give what Slurm counts for the job. Compared with slurmctld
+22.05 on random requests in tests/contract/test_sbatch_tres_contract.py.
 """
 
 import re
@@ -17,9 +17,9 @@ from gpuwaste.core.errors import ParseError
 
 _NUMBER: Final = re.compile(r"(\d{1,20})(?:([kmgtp])(i?b)?)?", re.ASCII | re.IGNORECASE)
 _SUFFIXES: Final = "kmgtp"
-_LARGEST: Final = (1 << 64) - 1  # strtoull() gives this for a number that is too large, and Slurm takes it for none
+_LARGEST: Final = (1 << 64) - 1  # strtoull() returns this for a number that is too large, and Slurm reads it as none
 MOST: Final = (1 << 31) - 1
-"""Far above any cluster; what is larger counts as this."""
+"""Far above any cluster; larger counts are cut to this."""
 _NAME: Final = "gpu"
 _FORM: Final = "expected gpu[:TYPE][:COUNT]"
 Counts = Mapping[str, int]
@@ -48,9 +48,9 @@ def typed_count(text: str) -> tuple[str, int]:
 
 
 def gpu_item(item: str) -> tuple[str, int] | None:
-    """Return type and number of the GPUs that one item of a GRES list asks for, None where it is another resource.
+    """Return type and number of the GPUs that one item of a GRES list requests, None for another resource.
 
-    Raises ParseError for one that Slurm takes for neither.
+    Raises ParseError for an item that Slurm accepts as neither.
     """
     item = item.removeprefix("gres/").removeprefix("gres:")
     if item == _NAME:
@@ -68,7 +68,7 @@ def gpu_item(item: str) -> tuple[str, int] | None:
 
 
 def gpu_items(text: str) -> Iterator[tuple[str, int]]:
-    """Yield type and number of the GPUs in a list; an item that Slurm refuses asks for none."""
+    """Yield type and number of the GPUs in a list; an item that Slurm rejects requests none."""
     for item in text.split(","):
         try:
             found = gpu_item(item.strip())
@@ -79,7 +79,7 @@ def gpu_items(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _parted(text: str) -> tuple[str, str, str]:
-    """Return what is before the last `=`, else before the last colon, that sign, and what follows it."""
+    """Return the text before the last `=`, else before the last colon, that sign, and the text after it."""
     return text.rpartition("=" if "=" in text else ":")
 
 
@@ -92,7 +92,7 @@ def _only_count(text: str) -> int:
 
 @dataclass(slots=True)
 class GpusAsked:
-    """GPUs of the whole job, of a node, of a socket, of a task, and the tasks of a GPU (0: not said)."""
+    """Requested GPUs per job, per node, per socket and per task, and tasks per GPU (0: not given)."""
 
     of_job: Counts = field(default_factory=dict)
     of_node: Counts = field(default_factory=dict)
@@ -103,7 +103,7 @@ class GpusAsked:
 
 @dataclass(slots=True)
 class Settled:
-    """What the whole job gets; `tasks` is how many tasks the GPUs come to, 0 where they do not say."""
+    """What the job gets in total; `tasks` is the number of tasks that follows from the GPUs, 0 if none does."""
 
     gpus: int  # at most MOST
     types: str
@@ -112,7 +112,7 @@ class Settled:
 
 
 def counted(items: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return the largest count of each type, as Slurm takes a list that names a type twice; 0 asks for nothing."""
+    """Return the largest count of each type, as Slurm reads a list that names a type twice; 0 requests nothing."""
     found: dict[str, int] = {}
     for kind, count in items:
         if count:
@@ -121,7 +121,7 @@ def counted(items: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Settled:
-    """Return what `nodes` of `sockets` each with `tasks` in all (None: not said) come to."""
+    """Return the totals for `nodes` with `sockets` each and `tasks` in all (None: not given)."""
     whole = sum(asked.of_job.values())
     known = whole or sum(asked.of_node.values()) * nodes
     if asked.tasks_of_gpu and not known:
@@ -132,7 +132,7 @@ def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Set
     count = tasks or by_gpus or nodes
     parts = ((asked.of_job, 1), (asked.of_node, nodes), (asked.of_socket, nodes * sockets), (asked.of_task, count))
     gpus = counted((kind, each * times) for part, times in parts for kind, each in part.items())
-    # Of GPUs of the job and of a node Slurm makes the number of nodes.
+    # From GPUs per job and per node Slurm computes the number of nodes.
     needed = [each // asked.of_node[kind] for kind, each in asked.of_job.items() if kind in asked.of_node]
     return Settled(
         gpus=min(sum(gpus.values()) or (known if asked.tasks_of_gpu else 0), MOST),
@@ -143,12 +143,12 @@ def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Set
 
 
 def cpus_by_gpus(of_gpu: int, asked: GpusAsked) -> int:
-    """Return the processors of a task by --cpus-per-gpu, 0 for none: GPUs that a task asks for by type do not count."""
+    """Return the processors of a task by --cpus-per-gpu, 0 for none: GPUs that a task requests by type do not count."""
     return of_gpu * asked.of_task.get("", 0)
 
 
 def cpus_of(least: int, tasks: int, cpus_of_task: int) -> int:
-    """Return the processors of the job: more than sbatch counts only where there are more tasks than that."""
+    """Return the processors of the job: more than sbatch counts only where there are more tasks than it counts."""
     return tasks * max(1, cpus_of_task) if tasks > least else least
 
 
@@ -162,7 +162,7 @@ def tasks_of(ntasks: str | None, per_task: str | None, gpus: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """The option that asked for GPUs, its type ("" for any), and the tasks among which --gpus-per-task divides them.
+    """The option that requests GPUs, their type ("" for any), and the tasks among which --gpus-per-task divides them.
 
     `tasks` None: one for each GPU.
     """
@@ -173,7 +173,7 @@ class GpuRequest:
     on_command_line: bool = False
 
     def line(self, whole: int, on_a_node: int) -> str:
-        """Return the #SBATCH line that asks for `whole` GPUs, `on_a_node` of them on each node."""
+        """Return the #SBATCH line that requests `whole` GPUs in total, `on_a_node` of them on each node."""
         kind = f"{self.gpu_type}:" if self.gpu_type else ""
         if self.option == "--gres":
             return f"#SBATCH --gres=gpu:{kind}{on_a_node}"
@@ -187,5 +187,5 @@ class GpuRequest:
         return f"#SBATCH --gpus-per-node={kind}{on_a_node}"  # also for --gpus-per-socket: sockets are not known here
 
     def none(self) -> str:
-        """Return the #SBATCH line that asks for no GPU."""
+        """Return the #SBATCH line that requests no GPU."""
         return "#SBATCH --gpus=0" if self.option in {"-G", "--gpus"} else "#SBATCH --gres=none"

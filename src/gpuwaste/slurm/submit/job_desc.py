@@ -1,8 +1,8 @@
-"""A submission as a submit plugin sees it (job_desc_msg_t of slurm.h, as JSON): the request and what policies need.
+"""A submission as a submit plugin sees it (job_desc_msg_t of slurm.h, as JSON): the request and fields for policies.
 
-The names are the structure's members; what is unset there is left out. Amounts are worked out as sbatch_amounts does
-for the same job's options. A value of a wrong type, or out of range, counts as left out: whoever submits chooses most
-of these texts, and none of them may keep the advisor from answering.
+The names are the structure's members; unset members are left out. Amounts are computed as sbatch_amounts does for the
+same job's options. A value of a wrong type, or out of range, counts as left out: the submitting user chooses most of
+these texts, and none of them may keep the advisor from answering.
 """
 
 import base64
@@ -20,7 +20,7 @@ from gpuwaste.slurm.submit.job_request import JobRequest
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _AMOUNT: Final = re.compile(r"[:=](\d{1,15})$", re.ASCII)
 _TASK_CPUS: Final = re.compile(r"(?:^|,)cpu[:=](\d{1,9})", re.ASCII)
-_LARGEST: Final = (1 << 31) - 1  # of a count: far above any cluster; slurm's own "not set" lies above
+_LARGEST: Final = (1 << 31) - 1  # of a count: far above any cluster; Slurm's own "not set" is above it
 _LARGEST_MB: Final = 1 << 42
 _LONGEST: Final = 4096
 _LONGEST_SCRIPT: Final = 64 * 1024
@@ -30,10 +30,10 @@ _INFINITE: Final = "infinite"
 
 @dataclass(slots=True)
 class JobDesc:
-    """One submission or modification; a text that is not said is "", a number None.
+    """One submission or modification; a text that is not given is "", a number None.
 
-    `asked` has neither user nor instant, and of the script perhaps the beginning only; `script_hash` is that of the
-    whole. `time_min_s` is what --time-min says. `job_id` is there in a modification alone.
+    `asked` has neither user nor submit time, and perhaps only the beginning of the script; `script_hash` is that of
+    the full script. `time_min_s` is --time-min. `job_id` is set only in a modification.
     """
 
     uid: int
@@ -43,14 +43,14 @@ class JobDesc:
     het_offset: int | None = None
     test_only: bool = False
     job_id: int | None = None
-    said: frozenset[str] = frozenset()  # members that were there: what a modification changes
+    said: frozenset[str] = frozenset()  # members that were present: what a modification changes
 
     def request(self, user: str, submit: int) -> JobRequest:
-        """Return what a model is asked about: the same as of the same script read by slurm.sbatch."""
+        """Return the request for a model: the same as for the same script read by slurm.sbatch."""
         return replace(self.asked, user=user, submit=submit)
 
     def changed(self, known: JobRequest, submit: int) -> JobRequest:
-        """Return a known job's request with what this modification says of it; scripts cannot be modified."""
+        """Return a known job's request with the changes of this modification; scripts cannot be modified."""
         new: dict[str, Any] = {name: getattr(self.asked, name) for name, by in _SAID_BY.items() if self.said & by}
         return replace(known, submit=submit, comment=self.asked.comment, **new)
 
@@ -69,7 +69,7 @@ _SAID_BY: Final = {  # field of a request -> the members that change it
 
 
 def read_job_desc(job: object, uid: int = 0) -> JobDesc:
-    """Read the `job` of a plugin's request; `uid` stands in where it names no user. Raises ParseError."""
+    """Read the `job` of a plugin's request; `uid` is used where it names no user. Raises ParseError."""
     if not isinstance(job, Mapping):
         raise ParseError("advice: the request has no job")
     settled, cpus = _amounts(job)
@@ -110,7 +110,7 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
 
 
 def _amounts(job: Mapping[str, Any]) -> tuple[Settled, int]:
-    """Return GPUs and nodes of the whole job, and its processors: sbatch_amounts.with_amounts from the other end."""
+    """Return GPUs, nodes and processors of the entire job: sbatch_amounts.with_amounts for a job description."""
     nodes = _count(job, "min_nodes") or 1
     said = _count(job, "num_tasks") or 0
     tasks = said or (_count(job, "ntasks_per_node") or 0) * nodes
@@ -144,7 +144,7 @@ def _task_cpus(job: Mapping[str, Any]) -> int:
 
 
 def _memory(job: Mapping[str, Any], nodes: int, cpus: int, gpus: int) -> int | None:
-    """Return bytes over all nodes, None where nothing, or all of a node's, is asked for."""
+    """Return bytes over all nodes, None where nothing, or all of a node's memory, is requested."""
     for member, count in (("mem_per_node_mb", nodes), ("mem_per_cpu_mb", cpus)):
         if (each := _count(job, member, _LARGEST_MB)) is not None:
             return min(each * count * _MIB, 1 << 62) or None
@@ -154,7 +154,7 @@ def _memory(job: Mapping[str, Any], nodes: int, cpus: int, gpus: int) -> int | N
 
 
 def _minutes(job: Mapping[str, Any], member: str) -> int | None:
-    """Return a time in seconds; 0 minutes stand for no limit, as sbatch takes them."""
+    """Return a time in seconds; 0 minutes mean no limit, as in sbatch."""
     minutes = _count(job, member)
     return minutes * MINUTE_S if minutes else None
 

@@ -1,4 +1,4 @@
-"""JobRequest: what is known of a job at the moment of its submission, from whatever source, and its amounts as TRES."""
+"""JobRequest: the data of a job at its submission, from any source, and its amounts as TRES."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -19,7 +19,7 @@ _SAME: Final = ("user", "submit", "account", "partition", "qos", "name", "time_l
 
 @dataclass(slots=True)
 class JobRequest:
-    """One job, array or het component as its user asks for it; None and "" are "not said"."""
+    """One job, array or het component as its user requests it; None and "" are "not given"."""
 
     user: Annotated[_Text, Meta(description="Whose history counts: the caller's; an operator may name anybody.")]
     submit: Annotated[_Amount, Meta(description="UTC seconds; left out: now.")]
@@ -47,7 +47,7 @@ class JobRequest:
 
 
 def script_hash(script: str | bytes) -> str:
-    """Return the hash of a whole script as 16 lower hex digits; about 15 ms for 256 KiB."""
+    """Return the hash of a full script as 16 lower-case hex digits; about 15 ms for 256 KiB."""
     value = _BASIS
     for byte in script.encode("utf-8", "surrogateescape") if isinstance(script, str) else script:
         value = ((value ^ byte) * _PRIME) & _MASK
@@ -55,13 +55,13 @@ def script_hash(script: str | bytes) -> str:
 
 
 def request_like(job: Any, **known: Any) -> JobRequest:
-    """Build the request of a run that accounting (JobRecord) or slurmctld (RunningJob) knows, by its own fields."""
+    """Build the request of a run in accounting (JobRecord) or slurmctld (RunningJob) from its own fields."""
     same = {name: getattr(job, name) for name in _SAME}
     return request_from_tres(job.req_tres, is_array=job.array_job_id is not None, **same, **known)
 
 
 def request_amounts(request: JobRequest) -> dict[str, int]:
-    """Return what a request asks for by TRES; memory in bytes, left out where it is not said."""
+    """Return the amounts of a request by TRES; memory in bytes, left out where it is not given."""
     found = {"cpu": request.cpus or 0, "node": request.nodes or 0, "gres/gpu": request.gpus, "mem": request.mem_b or 0}
     if request.gpu_type and "," not in request.gpu_type:
         found[f"gres/gpu:{request.gpu_type}"] = request.gpus
@@ -69,7 +69,7 @@ def request_amounts(request: JobRequest) -> dict[str, int]:
 
 
 def request_from_tres(tres: str, **known: Any) -> JobRequest:
-    """Build a request whose amounts come from a printed TRES list; a list that is none leaves them unknown."""
+    """Build a request with the amounts of a printed TRES list; an invalid list leaves them unknown."""
     try:
         amounts = parse_tres(tres)
         gpus, mem_b = gpu_count(amounts), memory_b(amounts)
@@ -86,5 +86,5 @@ def request_from_tres(tres: str, **known: Any) -> JobRequest:
 
 
 def request_of(job: JobRecord) -> JobRequest:
-    """Return the request of a run; amounts come from ReqTRES. A text that is no TRES leaves its amounts unknown."""
+    """Return the request of a run, with the amounts of ReqTRES; a text that is not TRES leaves them unknown."""
     return request_like(job, interactive=job.interactive)

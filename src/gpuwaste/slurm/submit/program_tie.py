@@ -1,4 +1,4 @@
-"""What ties a job to its program: `--comment=gpuwaste:program=HASH,steps=N`, or `#GPUWASTE program=FILE steps=N`.
+"""Links a job to its program: `--comment=gpuwaste:program=HASH,steps=N`, or `#GPUWASTE program=FILE steps=N`.
 
 Users write both, so nothing but a hash and a number is taken from them. Accounting keeps the comment; the line of the
 script names the file from which `gpuwaste predict` and `gpuwaste plan` estimate the program before it has run.
@@ -12,8 +12,8 @@ from gpuwaste.core.errors import UsageError
 
 MAX_STEPS: Final = 10**10
 MAX_TEXT: Final = 8192
-"""Characters of a comment or a submit line in which a tie is looked for."""
-_MAX_SCRIPT: Final = 1 << 16  # characters of a script in which the line is looked for
+"""Characters of a comment or a submit line that are searched for a tie."""
+_MAX_SCRIPT: Final = 1 << 16  # characters of a script that are searched for the line
 _TIE: Final = re.compile(r"gpuwaste:program=([0-9a-f]{64})(?:,steps=([1-9][0-9]{0,9}))?(?![0-9A-Za-z_=]|,steps)")
 _LINE: Final = re.compile(r"^#GPUWASTE\b([^\n]{0,2000})", re.MULTILINE)
 _WORDS: Final = re.compile(r"[ \t]+program=(\S{1,1024})(?:[ \t]+steps=([1-9][0-9]{0,9}))?[ \t\r]*")
@@ -21,7 +21,7 @@ _WORDS: Final = re.compile(r"[ \t]+program=(\S{1,1024})(?:[ \t]+steps=([1-9][0-9
 
 @dataclass(frozen=True, slots=True)
 class ProgramTie:
-    """A program's fingerprint, and the steps that the run is to take; None: not declared."""
+    """A program's fingerprint, and the planned steps of the run; None: not declared."""
 
     program: str
     steps: int | None = None
@@ -33,14 +33,14 @@ class ProgramTie:
 
 @dataclass(frozen=True, slots=True)
 class ScriptProgram:
-    """What a batch script's line says: the program's file, from the script's folder on, and the steps."""
+    """The line of a batch script: the program's file, relative to the script's folder, and the steps."""
 
     file: str
     steps: int | None = None
 
 
 def comment_of(tie: ProgramTie) -> str:
-    """Return the option of sbatch that ties a job to a program."""
+    """Return the sbatch option that ties a job to a program."""
     return f"--comment=gpuwaste:program={tie.text()}"
 
 
@@ -56,7 +56,7 @@ def tie_from(text: str) -> ProgramTie | None:
 
 
 def script_program(script: str) -> ScriptProgram | None:
-    """Return what the line of a script says, None where there is none. Raises UsageError for one that says it wrong."""
+    """Return the line of a script, None where there is none. Raises UsageError for an invalid line."""
     line = _LINE.search(script[:_MAX_SCRIPT])
     if line is None:
         return None

@@ -1,4 +1,4 @@
-"""A batch script, a command line and an environment as sbatch takes them together: the requests they come to."""
+"""The requests that sbatch makes of a batch script, a command line and an environment."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _ALIKE: Final = 0.85
 
 @dataclass(frozen=True, slots=True)
 class SbatchSubmission:
-    """What sbatch would submit: a request for each het component (an array is one), its options, and what to know."""
+    """What sbatch would submit: a request for each het component (an array is one), its options, and notes."""
 
     requests: tuple[JobRequest, ...]
     options: tuple[Mapping[str, Given], ...]
@@ -41,7 +41,7 @@ def read_submission(
     """Return what sbatch would submit; the later of script, environment and command line wins.
 
     `script` is ignored with --wrap. `name` is the file's name without folders, "sbatch" for standard input. Raises
-    ParseError for a script and UsageError for a command line that sbatch refuses.
+    ParseError for a script and UsageError for a command line that sbatch rejects.
     """
     line = line or CommandLine(((),), ())
     text, name = (_checked(script), name) if line.wrap is None else (f"#!/bin/sh\n\n{line.wrap}\n", "wrap")
@@ -56,7 +56,7 @@ def read_submission(
 
 
 def _checked(script: bytes | str) -> str:
-    """Return the script's text, bytes that are not UTF-8 as surrogates. Raises ParseError for what sbatch refuses."""
+    """Return the script's text, bytes that are not UTF-8 as surrogates. Raises ParseError where sbatch rejects it."""
     data = script.encode("utf-8", "surrogatepass") if isinstance(script, str) else script
     if not data:
         raise ParseError("the script is empty: sbatch takes a script that begins with #! and an interpreter")
@@ -92,7 +92,7 @@ def _request(options: Mapping[str, Given], user: str, submit: int, name: str, te
 
 
 def _exclusive(options: Mapping[str, Given]) -> bool:
-    """Tell whether nodes are asked for whole: --exclusive without a value, where no --oversubscribe comes after it."""
+    """Return whether whole nodes are requested: --exclusive without a value and no --oversubscribe after it."""
     last = [given for name, given in options.items() if name in _SHARING][-1:]
     return any(given.name == "exclusive" and given.value in {None, "", "exclusive"} for given in last)
 
@@ -122,6 +122,6 @@ def _placed(given: Given) -> str:
 
 
 def _listed(texts: Iterator[str]) -> str:
-    """Return the first few; the others are left out, and not even made."""
+    """Return the first few; the others are not even generated."""
     shown = list(islice(texts, _SHOWN))
     return ", ".join([*shown, *(["..."] if next(texts, None) is not None else [])])

@@ -1,6 +1,6 @@
-"""From sbatch's options to what they ask for: nodes, processors, memory, GPUs and time of the whole job.
+"""The amounts that sbatch's options request: nodes, processors, memory, GPUs and time of the entire job.
 
-The amounts are those of Slurm's own ReqTRES before the job is scheduled. What slurmctld alone knows stays None: the
+The amounts are those of Slurm's own ReqTRES before the job is scheduled. What only slurmctld knows stays None: the
 default limit and memory of a partition, all the memory of a node (--mem=0). Since Slurm 24.11 (or earlier, after
 22.05) a count of GPUs may follow an equals sign: gpu=2, gpu:a100=2.
 """
@@ -19,11 +19,11 @@ from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.submit.sbatch_options import Given, refusal
 
-_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}  # what the last letter of a number of nodes stands for
+_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}  # factor of the last letter of a number of nodes
 _NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?)(?::(\d{1,9}))?)?", re.ASCII | re.IGNORECASE)
-# str_to_mbytes() in src/common/proc_args.c: strtoll(), then a unit, which alone may have a B.
+# str_to_mbytes() in src/common/proc_args.c: strtoll(), then a unit; a B may follow only a unit.
 _MEMORY: Final = re.compile(r"[ \t]*\+?0*(\d{1,15})(?:([KMGT])B?)?", re.ASCII | re.IGNORECASE)
-# _is_valid_timespec() in src/common/parse_time.c: a number at each place, but for the hours of D-.
+# _is_valid_timespec() in src/common/parse_time.c: a number at each place, except for the hours of D-.
 _TIME: Final = re.compile(
     r"(?:(\d{1,6})-)(?:(\d{1,9})(?::(\d{1,9})(?::(\d{1,9}))?)?)?|(\d{1,9})(?::(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII
 )
@@ -38,7 +38,7 @@ _NUMBER: Final = re.compile(r" *\+?(\d{1,9})", re.ASCII)
 
 
 def with_amounts(request: JobRequest, options: Options) -> JobRequest:
-    """Return a component's request with its amounts. Raises ParseError, UsageError for a value that sbatch refuses."""
+    """Return a component's request with its amounts. Raises ParseError, UsageError for a value that sbatch rejects."""
     low, high = _node_range(options)
     if (tasks := _whole(options, "ntasks")) is not None and tasks < low:
         low = high = tasks  # sbatch lowers the number of nodes to that of the tasks
@@ -64,7 +64,7 @@ def with_amounts(request: JobRequest, options: Options) -> JobRequest:
 
 
 def time_limit_s(given: Given) -> int | None:
-    """Return --time in seconds, whole minutes as Slurm keeps them; None for unlimited."""
+    """Return --time in seconds, in full minutes as Slurm keeps them; None for unlimited."""
     text = given.value or ""
     if text.upper() in {"UNLIMITED", "INFINITE", "-1"}:
         return None
@@ -79,7 +79,7 @@ def time_limit_s(given: Given) -> int | None:
 
 
 def _node_range(options: Options) -> tuple[int, int]:
-    """Return the least and the largest number of nodes."""
+    """Return the smallest and the largest number of nodes."""
     hosts = _hosts(options)
     if "nodes" not in options:
         tasks = _whole(options, "ntasks")
@@ -87,11 +87,11 @@ def _node_range(options: Options) -> tuple[int, int]:
         return hosts, hosts
     ranges = [_node_counts(options["nodes"], item) for item in _value(options, "nodes").replace(" ", "").split(",")]
     low, high = min(least for least, _ in ranges), max(most for _, most in ranges)
-    return max(low, min(hosts, high)), high  # Slurm after 22.05 takes a --nodelist that names more than --nodes
+    return max(low, min(hosts, high)), high  # Slurm after 22.05 accepts a --nodelist that names more than --nodes
 
 
 def _node_counts(given: Given, text: str) -> tuple[int, int]:
-    """Return the least and the largest number of N, MIN-MAX or MIN-MAX:STEP; lists and steps came after Slurm 22.05."""
+    """Return smallest and largest number of N, MIN-MAX or MIN-MAX:STEP; lists and steps are newer than Slurm 22.05."""
     found = _NODES.fullmatch(text)
     if found is None:
         raise _bad(given, "a number of nodes, or MIN-MAX")
@@ -108,9 +108,9 @@ def _hosts(options: Options) -> int:
 
 
 def _tasks(options: Options, low: int, high: int, layout: list[int]) -> tuple[int, int | None, int]:
-    """Return the tasks whose CPUs sbatch asks for, those that the options say, those that slurmctld makes of them.
+    """Return three numbers of tasks: those whose CPUs sbatch requests, those in the options, those slurmctld derives.
 
-    Of a range of nodes Slurm counts one task until it is scheduled.
+    For a range of nodes Slurm counts one task until the job is scheduled.
     """
     if (tasks := _whole(options, "ntasks")) is not None:
         return tasks, tasks, 0
@@ -126,9 +126,9 @@ def _tasks(options: Options, low: int, high: int, layout: list[int]) -> tuple[in
 
 
 def _layout(options: Options) -> list[int]:
-    """Return sockets of a node, cores of a socket and threads of a core as far as they are asked for, else 1.
+    """Return sockets per node, cores per socket and threads per core where they are requested, else 1.
 
-    The options count in the order given; --extra-node-info sets all three.
+    The options apply in the order given; --extra-node-info sets all three.
     """
     found = [1, 1, 1]
     for name in options:
@@ -149,13 +149,13 @@ def _memory(options: Options, nodes: int, cpus: int, gpus: int) -> int | None:
     found = _MEMORY.fullmatch(given[0].value or "")
     if found is None:
         raise _bad(given[0], "a whole number, with K, M, G, T, KB, MB, GB or TB")
-    each_mib = -(-int(found[1]) * _UNITS_B[(found[2] or "").upper()] // _MIB)  # Slurm counts whole MiB
+    each_mib = -(-int(found[1]) * _UNITS_B[(found[2] or "").upper()] // _MIB)  # Slurm counts full MiB
     count = {"mem": nodes, "mem-per-cpu": cpus, "mem-per-gpu": gpus}[given[0].name]
     return each_mib * count * _MIB or None
 
 
 def _gpus_asked(options: Mapping[str, Given]) -> GpusAsked:
-    """Return what the options ask for. Raises ParseError or UsageError for a value that sbatch refuses."""
+    """Return the requested GPUs. Raises ParseError or UsageError for a value that sbatch rejects."""
     on_node = [*_gres(options), *_list(options, "gpus-per-node")]
     return GpusAsked(
         of_job=counted(_list(options, "gpus")),
@@ -175,7 +175,7 @@ def _list(options: Mapping[str, Given], name: str) -> list[tuple[str, int]]:
 
 
 def _gres(options: Mapping[str, Given]) -> list[tuple[str, int]]:
-    """Return type and count of the GPUs in a --gres list; other resources are passed over."""
+    """Return type and count of the GPUs in a --gres list; other resources are skipped."""
     found = []
     for item in _value(options, "gres").split(",") if "gres" in options else ():
         if not item.removeprefix("gres/").removeprefix("gres:"):
@@ -192,12 +192,12 @@ def _read(reader: Callable[[str], _T], item: str, given: Given, expected: str) -
 
 
 def _value(options: Mapping[str, Given], name: str) -> str:
-    """Return the value of an option that is there."""
+    """Return the value of an option that is given."""
     return options[name].value or ""
 
 
 def _whole(options: Mapping[str, Given], name: str) -> int | None:
-    """Return a number above 0, None where the option is not there. Raises ParseError or UsageError."""
+    """Return a number above 0, None where the option is not given. Raises ParseError or UsageError."""
     if name not in options:
         return None
     found = _NUMBER.fullmatch(_value(options, name))

@@ -1,6 +1,6 @@
-"""Which options each het component comes to, from script, environment, command line and the component before it.
+"""The options of each het component, from script, environment, command line and the component before it.
 
-tests/contract/test_sbatch_components_contract.py compares with what sbatch 22.05 prints for each component.
+tests/contract/test_sbatch_components_contract.py compares them with what sbatch 22.05 prints for each component.
 """
 
 import re
@@ -37,18 +37,18 @@ class CommandLine:
 
     @property
     def wrap(self) -> str | None:
-        """The command of --wrap, which stands in the place of a script."""
+        """The command of --wrap, which replaces a script."""
         return next((given.value for given in reversed(self.components[0]) if given.name == "wrap"), None)
 
     @property
     def doubtful(self) -> str | None:
-        """The option right before the script of which nobody here knows whether it takes a value; None for none."""
+        """An unknown option right before the script, which may or may not take a value; None for none."""
         last = self.components[-1][-1:]
         return last[0].name if last and last[0].value is None and last[0].name not in BY_NAME else None
 
 
 def read_argv(argv: Sequence[str]) -> CommandLine:
-    """Read the words after `sbatch`; components stand between words `:`. Raises UsageError."""
+    """Read the words after `sbatch`; components are separated by words `:`. Raises UsageError."""
     components: list[tuple[Given, ...]] = []
     left = [Word(storable(text), COMMAND_LINE) for text in argv]
     while True:
@@ -73,8 +73,8 @@ def options_of_components(
 ) -> list[dict[str, Given]]:
     """Return the options of each component; the later of inherited, script, environment, command line wins.
 
-    The first component inherits too: sbatch reads the whole command line once before it reads it group by group. The
-    command line's last group serves the components after it. Raises ParseError or UsageError.
+    The first component inherits too: sbatch reads the entire command line once before it reads it group by group. The
+    command line's last group also applies to the components after it. Raises ParseError or UsageError.
     """
     variables = _variables(environ)
     whole_line = [given for group in line.components for given in group]
@@ -87,7 +87,7 @@ def options_of_components(
         weak = _less(_less(weak, of_script) | _memory(variables), of_line)
         options: dict[str, Given] = {}
         for given in (*inherited.values(), *of_script, *variables, *of_line):
-            options.pop(given.name, None)  # the last one given stands last: some options set what others have set
+            options.pop(given.name, None)  # the last one given is put last: some options overwrite what others have set
             options[given.name] = given
         found.append(_one_memory(options, weak))
         inherited = _inherited(found[-1].values())
@@ -125,10 +125,10 @@ def _less(memory: Mapping[str, Given], options: Iterable[Given]) -> dict[str, Gi
 
 
 def _one_memory(options: dict[str, Given], weak: Mapping[str, Given]) -> dict[str, Given]:
-    """Return the options less the weak memory, where memory is asked for in another way too.
+    """Return the options without the weak memory options, where memory is also requested in another way.
 
-    Weak is what a variable says, and what a component has from the first reading of the command line alone; two ways
-    of it count as two even where this component has but one. Raises ParseError or UsageError.
+    Weak are options of a variable, and those that a component has only from the first reading of the command line; two
+    of them count as two even where this component has only one. Raises ParseError or UsageError.
     """
     if options.keys() & MEMORY_OPTIONS <= weak.keys():
         if len(weak) > 1:
@@ -138,7 +138,7 @@ def _one_memory(options: dict[str, Given], weak: Mapping[str, Given]) -> dict[st
 
 
 def two_memories(given: Iterable[Given]) -> ParseError:
-    """Return the error for memory that is asked for in several ways."""
+    """Return the error for memory that is requested in several ways."""
     named = " and ".join(
         f"--{option.name} ({option.where})" for option in sorted(given, key=lambda option: option.name)
     )

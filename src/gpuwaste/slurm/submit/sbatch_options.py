@@ -1,6 +1,6 @@
-"""sbatch's options, as sbatch(1) of 22.05 to 26.05 has them, and the words of a script or command line that set them.
+"""sbatch's options, as in sbatch(1) of 22.05 to 26.05, and the words of a script or command line that set them.
 
-Every rule here is one that sbatch 22.05 was seen to keep; tests/contract/test_sbatch_contract.py compares again.
+Every rule here was observed in sbatch 22.05; tests/contract/test_sbatch_contract.py compares again.
 """
 
 import re
@@ -19,11 +19,11 @@ _FOREIGN: Final = ("#PBS", "#BSUB")
 _BLANKS: Final = " \t\n\v\f\r"  # isspace(3) in the C locale
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 COMMAND_LINE: Final = "the command line"
-MAX_COMPONENTS: Final = 1024  # sbatch takes any number, srun addresses 128
+MAX_COMPONENTS: Final = 1024  # sbatch accepts any number, srun addresses 128
 
 
 class Argument(Enum):
-    """Whether an option takes a value, as getopt_long(3) knows it."""
+    """Whether an option takes a value, as in getopt_long(3)."""
 
     NONE = 0
     REQUIRED = 1
@@ -34,8 +34,8 @@ class Argument(Enum):
 class SbatchOption:
     """One option; `name` is the long name without dashes, `letter` and `variable` are "" where there is none.
 
-    `later` marks what releases after 22.05 brought: it is known by its whole name alone, so that an abbreviation means
-    here what it means in any release. `inherited` marks what a later het component takes over from the one before it.
+    `later` marks options newer than 22.05: they are known only by their full name, so that an abbreviation means here
+    what it means in any release. `inherited` marks what a later het component takes over from the one before it.
     """
 
     name: str
@@ -65,12 +65,12 @@ contiguous help:h hold:H ignore-pbs no-requeue overcommit:O:OVERCOMMIT oversubsc
 spread-job test-only usage use-min-nodes verbose:v version:V wait:W
 """
 _EITHER: Final = "exclusive::EXCLUSIVE get-user-env nice no-kill:k propagate requeue"
-"""Also what takes a value in some releases alone: --get-user-env in 22.05, --requeue in 26.05."""
+"""Also options that take a value only in some releases: --get-user-env in 22.05, --requeue in 26.05."""
 _LATER_VALUES: Final = "container-id container-type extra mem-update resources segment tres-bind tres-per-task"
 _LATER_FLAGS: Final = "consolidate-segments external spread-segments stepmgr"
 _LATER_EITHER: Final = "oom-kill-step resv-ports"
 # What `sbatch -vv` of 22.05.8 prints for a bare second component when the first one has the option; of the options of
-# later releases it can say nothing, and none of them changes what is read here.
+# later releases it shows nothing, and none of them changes what is read here.
 _INHERITED: Final = """
 account acctg-freq array batch bbf begin chdir cluster cluster-constraint clusters comment container context deadline
 delay-boot dependency error exclude export export-file get-user-env gid hint hold ignore-pbs input job-name
@@ -104,7 +104,7 @@ BY_LETTER: Final = {option.letter: option for option in OPTIONS if option.letter
 
 @lru_cache(maxsize=512)  # scripts choose the names
 def candidates(prefix: str) -> tuple[SbatchOption, ...]:
-    """Return the options that a long name or the beginning of one can mean: one, none, or several that are alike."""
+    """Return the options that a long name or the beginning of one can mean: one, none, or several."""
     if prefix in BY_NAME:
         return (BY_NAME[prefix],)
     return tuple(option for option in OPTIONS if option.name.startswith(prefix) and not option.later)
@@ -112,7 +112,7 @@ def candidates(prefix: str) -> tuple[SbatchOption, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One argument and where it stands: "line 3", "the command line"."""
+    """One argument and where it is: "line 3", "the command line"."""
 
     text: str
     where: str
@@ -120,9 +120,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One option as given: its long name without dashes, its value (None without one) and where it stands.
+    """One option as given: its long name without dashes, its value (None without one) and where it is.
 
-    A name that is not in the table of options is one that a SPANK plugin of the site may have.
+    A name that is not in the table of options may be one of a SPANK plugin of the site.
     """
 
     name: str
@@ -132,14 +132,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """The words of each het component, and the lines of other batch systems that stand among them."""
+    """The words of each het component, and the lines of other batch systems among them."""
 
     components: tuple[tuple[Word, ...], ...]
     foreign: tuple[int, ...]
 
 
 def directives(text: str) -> Directives:
-    """Return what the #SBATCH lines say, up to the first line that is a command. Raises ParseError."""
+    """Return the words of the #SBATCH lines, up to the first line that is a command. Raises ParseError."""
     components: list[list[Word]] = [[]]
     foreign = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -163,9 +163,9 @@ def directives(text: str) -> Directives:
 
 
 def walk(words: Sequence[Word]) -> tuple[list[Given], list[Word]]:
-    """Return the options, as getopt_long takes them, and the words from the first on that is none.
+    """Return the options as getopt_long reads them, and the words from the first that is not an option.
 
-    Raises UsageError where the command line, ParseError where the script has what sbatch refuses.
+    Raises UsageError where the command line, ParseError where the script has something that sbatch rejects.
     """
     given: list[Given] = []
     left = deque(words)
@@ -184,12 +184,12 @@ def walk(words: Sequence[Word]) -> tuple[list[Given], list[Word]]:
 
 
 def refusal(where: str, what: str) -> GpuwasteError:
-    """Return the error for something that sbatch would refuse: wrong usage where it stands on the command line."""
+    """Return the error for something that sbatch would reject: UsageError where it is on the command line."""
     return (UsageError if where == COMMAND_LINE else ParseError)(f"{where}: {what}")
 
 
 def _split(text: str, number: int) -> list[Word]:
-    """Return the words of the rest of a line; an empty word ends them, as a # does."""
+    """Return the words in the rest of a line; an empty word ends them, as a # does."""
     words: list[Word] = []
     place = 0
     while True:
@@ -208,7 +208,7 @@ def _split(text: str, number: int) -> list[Word]:
 
 
 def _word(text: str, place: int, number: int) -> tuple[str, int]:
-    """Return one word and the place after it: quotes are taken off, a backslash keeps the character after it."""
+    """Return one word and the index after it: quotes are removed, a backslash keeps the character after it."""
     found: list[str] = []
     quote = ""
     while place < len(text) and (quote or text[place] not in _BLANKS):
@@ -249,16 +249,16 @@ def _long(word: Word, left: deque[Word]) -> Given:
 
 
 def _unknown(name: str, word: Word) -> str:
-    """Return the name of an option that a SPANK plugin may have; what can be none is refused."""
+    """Return the name of an option that a SPANK plugin may have; an invalid name is an error."""
     if not _NAME.fullmatch(name):
         raise refusal(word.where, f"unknown option --{name[:40]}: sbatch has no such option")
     return name
 
 
 def _guessed(word: Word, left: deque[Word]) -> str | None:
-    """Take the value of an unknown option: in a script a word that is no option can be nothing else.
+    """Take the value of an unknown option: in a script a word that is not an option can be nothing else.
 
-    On the command line it is as likely the script, and `--name=value` says which.
+    On the command line it may as well be the script; `--name=value` makes it clear.
     """
     if word.where == COMMAND_LINE or not left or left[0].text.startswith("-"):
         return None
@@ -266,7 +266,7 @@ def _guessed(word: Word, left: deque[Word]) -> str | None:
 
 
 def _short(word: Word, left: deque[Word]) -> list[Given]:
-    """Return the options of one word of letters: the first that takes a value has the rest of the word."""
+    """Return the options of one word of letters: the first that takes a value takes the rest of the word."""
     given = []
     letters = word.text[1:]
     for index, letter in enumerate(letters):
@@ -283,7 +283,7 @@ def _short(word: Word, left: deque[Word]) -> list[Given]:
 
 
 def _next(option: SbatchOption, word: Word, left: deque[Word], shown: str) -> str | None:
-    """Take the value from the next word, which may be a line further down."""
+    """Take the value from the next word, which may be on the next line."""
     if option.argument is not Argument.REQUIRED:
         return None
     if not left:

@@ -1,4 +1,4 @@
-"""`sbatch --test-only` and `sbatch` itself: what slurmctld answers to a submission, in the caller's own environment."""
+"""`sbatch --test-only` and `sbatch` itself: slurmctld's answer to a submission, in the caller's own environment."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _MAX_OUTPUT_B: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What slurmctld says of a submission: the start that it expects (UTC seconds), or why it would reject the job.
+    """slurmctld's answer to a submission: the expected start (UTC seconds), or why it would reject the job.
 
     `start` is None for a job that is accepted without a start (--quiet, --hold). `rejected` is "" for an accepted one.
     """
@@ -33,7 +33,7 @@ class DryRun:
 
 
 def dry_run(words: Sequence[str], timeout_s: float, slurm_conf: str = "") -> DryRun:
-    """Ask what would become of `sbatch WORDS`; nothing is submitted. Raises SlurmError where nobody answers."""
+    """Test `sbatch WORDS` without submitting anything. Raises SlurmError where slurmctld does not answer."""
     argv = ("sbatch", "--test-only", *words)
     output = run_command(argv, _environment(slurm_conf, SLURM_TIME_FORMAT="%s"), timeout_s, _MAX_OUTPUT_B)
     said = decoded(output.stderr)
@@ -58,6 +58,6 @@ def submit(words: Sequence[str], timeout_s: float, slurm_conf: str = "") -> int:
 
 
 def _environment(slurm_conf: str, **more: str) -> dict[str, str]:
-    """Return the caller's environment, which the job inherits; a slurm.conf of the configuration where none is set."""
+    """Return the caller's environment, which the job inherits, with the configured slurm.conf where none is set."""
     own = {"SLURM_CONF": slurm_conf} if slurm_conf and "SLURM_CONF" not in os.environ else {}
     return {**os.environ, **own, **more}

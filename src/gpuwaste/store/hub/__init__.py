@@ -1,1 +1,1 @@
-"""The hub's database: connections, transactions, what commits change, backup, erasure, inbox. It knows no subject."""
+"""The hub's database: connections, transactions, changes by commits, backup, erasure, inbox. It knows no subject."""

@@ -1,7 +1,7 @@
-"""A backup of the hub as one tar: what it is of first, the files, and last the sums without which it is not whole.
+"""A backup of the hub as one tar: first its description, then the files, last the checksums that make it complete.
 
-backup.json says which schema, when and how many rows; hub.duckdb is the store; pages/ are the raw pages beside it;
-corrections.npz is what predictions learnt of their own errors; sums.json has size and SHA-256 of each member before it.
+backup.json has schema, time and number of rows; hub.duckdb is the store; pages/ are its raw pages; corrections.npz is
+what predictions learned from their own errors; sums.json has size and SHA-256 of each member before it.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def pages_folder(store: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class BackupSource:
-    """A file that goes into a backup, open at its beginning or to be opened, and its size."""
+    """A file for a backup, open at its beginning or to be opened, and its size."""
 
     name: str
     file: BinaryIO | Path
@@ -42,7 +42,7 @@ class BackupSource:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a backup is of."""
+    """The description of a backup."""
 
     schema: int
     version: str
@@ -57,7 +57,7 @@ class About:
 
 
 def tar_parts(about: About, sources: Iterator[BackupSource]) -> Iterator[bytes]:
-    """Yield the bytes of a backup; each source is closed when it was read. Raises StoreError."""
+    """Yield the bytes of a backup; each source is closed after it was read. Raises StoreError."""
     sums: dict[str, list[Any]] = {}
     yield from _small(ABOUT, about.to_json(), sums)
     for source in sources:
@@ -98,9 +98,9 @@ def _padding(size: int) -> bytes:
 
 
 def read_backup(file: BinaryIO, where: str, folder: Path | None = None) -> About:
-    """Check every byte of a backup and return what it is of; its files go into `folder`, which is empty, if given.
+    """Check every byte of a backup and return its description; write its files to `folder`, which is empty, if given.
 
-    Raises StoreError that says what is wrong with it.
+    Raises StoreError naming what is wrong with it.
     """
     found: dict[str, list[Any]] = {}
     about: About | None = None

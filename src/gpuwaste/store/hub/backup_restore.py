@@ -1,7 +1,7 @@
-"""A backup put in the place of a hub's store: checked as a whole first, then one rename makes it the store.
+"""Restores a backup as a hub's store: it is checked completely first, then one rename makes it the store.
 
-The store that was there stays beside it as hub.duckdb.before-restore. A restore that is killed before the rename leaves
-the old store in its place, but for changes that had not left its log yet; one that is run again ends the work.
+The previous store is kept next to it as hub.duckdb.before-restore. A restore that is killed before the rename leaves
+the old store in place, except for changes that were still in its log; running it again completes the work.
 """
 
 import os
@@ -21,12 +21,12 @@ from gpuwaste.store.hub.store_file import forget_moved, nobody_has
 BEFORE: Final = ".before-restore"
 _FOLDER: Final = "restore.unfinished"
 _CORRECTIONS: Final = "corrections.npz"
-SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it anew
+SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it again
 _COUNTED: Final = ("jobs", "hours", "days", "events", "verdicts", "quarantine")
 
 
 def open_source(source: Path) -> BinaryIO:
-    """Open a backup, as the user whose directory it is in, if that is not root. Raises StoreError, ConfigError."""
+    """Open a backup, as the owner of its directory, if that is not root. Raises StoreError, ConfigError."""
     with as_owner(source, sticky=True) as owner:
         try:
             return open_plain(source)
@@ -36,10 +36,10 @@ def open_source(source: Path) -> BinaryIO:
 
 
 def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> About:
-    """Put the backup `file`, opened from `source`, in the place of the store in `state_dir`, whose hub is stopped.
+    """Restore the backup `file`, opened from `source`, as the store in `state_dir`, whose hub is stopped.
 
-    Root becomes the owner of `state_dir` for good. Raises StoreError where the backup cannot be used, a hub runs, or a
-    store is there and `force` is not given: then nothing has changed.
+    Root becomes the permanent owner of `state_dir`. Raises StoreError, with nothing changed, where the backup cannot be
+    used, a hub runs, or a store exists and `force` is not given.
     """
     become_owner(state_dir)
     store = state_dir / STORE
@@ -63,7 +63,7 @@ def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> Ab
 
 @contextmanager
 def _scratch(folder: Path) -> Iterator[None]:
-    """Lend an empty directory that is gone at the end."""
+    """Provide an empty directory that is removed at the end."""
     if folder.is_symlink():
         raise StoreError(f"{folder}: is a symbolic link: remove it")
     shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +97,7 @@ def _check_store(store: Path, about: About, source: Path) -> None:
 
 
 def _put(folder: Path, state_dir: Path) -> None:
-    """Move the files in; pages are named by their content, so that those of both stores may lie side by side."""
+    """Move the files in; pages are named by their content, so those of both stores can be in one folder."""
     store = state_dir / STORE
     pages = pages_folder(store)
     for path in sorted((folder / "pages").glob("*/*.z")):
@@ -112,7 +112,7 @@ def _put(folder: Path, state_dir: Path) -> None:
 
 
 def _keep_old(store: Path, suffix: str) -> None:
-    """Name the store in whose place another one is put, and move its log, which is no log of the new one."""
+    """Keep the store that is replaced under a second name, and move its log, which does not belong to the new one."""
     old, log = store.with_name(store.name + suffix), store.with_name(store.name + ".wal")
     if store.exists():
         old.unlink(missing_ok=True)
@@ -123,7 +123,7 @@ def _keep_old(store: Path, suffix: str) -> None:
 
 
 def put_store(new: Path, store: Path, suffix: str) -> None:
-    """Put a store into its place; the one that was there is kept with `suffix`, what was made of it is removed."""
+    """Put a store in place; the previous one is kept with `suffix`, files derived from it are removed."""
     shutil.rmtree(store.parent / SAVED_HISTORY, ignore_errors=True)
     _keep_old(store, suffix)
     new.replace(store)

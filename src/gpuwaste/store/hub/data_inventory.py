@@ -1,7 +1,7 @@
-"""The inventory of the hub's store: what each text of each table is, how it is erased, how long rows are kept.
+"""The inventory of the hub's store: the kind of each text column, how it is erased, how long rows are kept.
 
-Whoever adds a table or a column with text to the schema adds its line here (tests/unit/store/test_data_inventory.py).
-`erasure.py` erases by it, `row_deletion.py` deletes by it, docs/reference/stored-data.md is made of it.
+A new table or text column in the schema needs a line here (tests/unit/store/test_data_inventory.py). `erasure.py`
+erases by it, `row_deletion.py` deletes by it, docs/reference/stored-data.md is made from it.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _TEXTS: Final = "VARCHAR"
 
 
 class Text(StrEnum):
-    """What a column with text holds."""
+    """The content of a text column."""
 
     PERSON = "a user's name"
     ACCOUNT = "an account, a Unix group or an address that can be named after its user"
@@ -28,7 +28,7 @@ class Text(StrEnum):
 
 
 class Erase(StrEnum):
-    """What becomes of a row of the person who is erased, or of another's row that names them."""
+    """What happens to a row of the erased person, or to another's row that names them."""
 
     REWRITE = "names and texts are replaced"
     DELETE = "the row is deleted"
@@ -36,7 +36,7 @@ class Erase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Rows are deleted `days` days, a key of the configuration, after the time in `column`, in parts of a second."""
+    """Rows are deleted `days` days (a configuration key) after the time in `column`, in 1/`per_second` seconds."""
 
     days: str
     column: str
@@ -49,7 +49,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """One table. `owner` says whose a row is: the column of a name, or "run" for the owner of the row's run."""
+    """One table. `owner` is the column with the owner's name of a row, or "run" for the owner of the row's run."""
 
     texts: Mapping[str, Text]
     kept: Retention | str
@@ -57,7 +57,7 @@ class StoredTable:
     own_rows: Erase = Erase.REWRITE
     other_rows: Erase = Erase.REWRITE
     blank: Mapping[str, str] = field(default_factory=dict)
-    """What is written in place of a TYPED text, as SQL, where that is no empty one."""
+    """The replacement of a TYPED text, as SQL, where it is not an empty text."""
 
     def of(self, *kinds: Text) -> tuple[str, ...]:
         """Return the columns of these kinds."""
@@ -65,12 +65,12 @@ class StoredTable:
 
     @property
     def personal(self) -> bool:
-        """Whether a person can be named in it."""
+        """Whether it can name a person."""
         return bool(self.of(Text.PERSON, Text.ACCOUNT, Text.TYPED, Text.MENTION))
 
 
 def is_text(kind: str) -> bool:
-    """Tell whether a column of this type of DuckDB's holds text, in a list or a structure too."""
+    """Return whether a column of this DuckDB type holds text, also in a list or a structure."""
     return _TEXTS in kind
 
 

@@ -1,7 +1,7 @@
-"""Erasure: takes one user's name, and what they typed, out of every table of the hub's store (data_inventory.py).
+"""Erasure: removes one user's name, and what they typed, from every table of the hub's store (data_inventory.py).
 
 Rows of the user: their name becomes `erased`, what they typed is emptied, or the row is deleted. Rows of others: the
-name is replaced in texts, or the row is deleted. Figures stay, so that sums are the same before and after.
+name is replaced in texts, or the row is deleted. Numbers are kept, so that sums are the same before and after.
 """
 
 import json
@@ -17,11 +17,11 @@ from gpuwaste.store.hub.data_inventory import INVENTORY, Erase, StoredTable, Tex
 from gpuwaste.store.hub.row_deletion import delete_rows, rows_of
 
 _RUN: Final = ("cluster", "job_id", "run_start")
-_LAST: Final = "jobs"  # by which rows of other tables are known as the user's
+_LAST: Final = "jobs"  # identifies rows of other tables as the user's
 _SEARCHED: Final = {"VARCHAR": "{}", "VARCHAR[]": "array_to_string({}, chr(10))"}  # how texts of a type are searched
 _OTHER_SEARCHED: Final = "{}::VARCHAR"
 _PAGE: Final = 256
-_MOST_CHARACTERS: Final = 16 << 20  # of texts that are looked at together
+_MOST_CHARACTERS: Final = 16 << 20  # of texts that are processed together
 _ERASED: Final = "erased"
 _MAX_NAME: Final = 256  # characters
 _LETTER: Final = "[A-Za-z0-9_]"
@@ -29,7 +29,7 @@ _LETTER: Final = "[A-Za-z0-9_]"
 
 @dataclass(frozen=True, slots=True)
 class ErasedTable:
-    """How many rows of a table were the user's, how many other texts named them, and whether rows were deleted."""
+    """How many rows of a table belonged to the user, how many other texts named them, and whether rows were deleted."""
 
     table: str
     own: int
@@ -40,7 +40,7 @@ class ErasedTable:
 
 @dataclass(frozen=True, slots=True)
 class NameLeft:
-    """Rows in which a name of the site is the user's, or has it as a part: they are not changed."""
+    """Rows in which a name of the site equals or contains the user's: they are not changed."""
 
     table: str
     column: str
@@ -48,18 +48,18 @@ class NameLeft:
 
 
 class Erasure:
-    """One user's erasure from an open store, in a transaction of the caller's."""
+    """One user's erasure from an open store, in the caller's transaction."""
 
     def __init__(self, db: Database, user: str) -> None:
-        """Raise UsageError where `user` is no name of a user."""
+        """Raise UsageError where `user` is not a user name."""
         self._db = db
-        self._person = PersonName(user)  # whose spellings find the names that contain it
+        self._person = PersonName(user)  # its spellings find the names that contain it
         self._person = PersonName(user, self._other_names())
         self._values: dict[str, Any] = {"user": self._person.name, "erased": _ERASED}
         self._values |= {f"form_{number}": form for number, form in enumerate(self._person.forms)}
 
     def erase(self) -> list[ErasedTable]:
-        """Erase the user; returns the tables that had rows to change. Raises StoreError."""
+        """Erase the user; return the tables that had rows to change. Raises StoreError."""
         self._note_runs()
         self._db.run("erased_days", {"erased": _ERASED}).fetchall()
         tables = sorted(INVENTORY, key=lambda name: name == _LAST)
@@ -67,7 +67,7 @@ class Erasure:
         return sorted((one for one in done if one.own or one.mentions), key=lambda one: one.table)
 
     def left(self) -> list[NameLeft]:
-        """Return where the name still is: names that Slurm or the administrators give. Raises StoreError."""
+        """Return where the name remains: names assigned by Slurm or the administrators. Raises StoreError."""
         found = []
         for table, stored in INVENTORY.items():
             for column in stored.texts:
@@ -88,7 +88,7 @@ class Erasure:
         return ErasedTable(name, own, deletes_own, mentions, deletes_other)
 
     def _note_runs(self) -> None:
-        """Note the user's runs, from every table that says whose a run is."""
+        """Collect the user's runs, from every table that has the owner of a run."""
         names = [name for name, stored in INVENTORY.items() if stored.owner == "user" and _has_run(name)]
         keys = ", ".join(_RUN)
         runs = " UNION ".join(
@@ -130,7 +130,7 @@ class Erasure:
         return rows_of(self._db, change, values)
 
     def _forget_mentions(self, table: str, column: str, *, deletes: bool) -> int:
-        """Replace the name in a column, or delete the rows that have it there; a part of the texts at a time."""
+        """Replace the name in a column, or delete the rows that have it there; in batches of texts."""
         kind, rows = _kinds(table)[column], 0
         for old in self._parts(table, column):
             named = [text for text in old if self._named(text)]
@@ -149,7 +149,7 @@ class Erasure:
         return rows
 
     def _parts(self, table: str, column: str) -> Iterator[list[Any]]:
-        """Yield the texts of a column that may have the name, each once, so many at a time as memory may take."""
+        """Yield the texts of a column that may have the name, each once, in batches that fit into memory."""
         last: list[Any] = []
         while True:
             after = f'AND "{column}" > $last::{_kinds(table)[column]}' if last else ""
@@ -177,7 +177,7 @@ class Erasure:
         return {name: value for name, value in self._values.items() if name.startswith("form_")}
 
     def _may_have(self, table: str, column: str) -> str:
-        """Return the condition that a text has a spelling of the name somewhere."""
+        """Return the condition that a text contains a spelling of the name."""
         text = _SEARCHED.get(_kinds(table)[column], _OTHER_SEARCHED).format(f'"{column}"')
         return "(" + " OR ".join(f"contains({text}, ${name})" for name in self._forms()) + ")"
 
@@ -189,7 +189,7 @@ class Erasure:
 
 
 def _whose(stored: StoredTable) -> str:
-    """Return the condition that a row is the user's."""
+    """Return the condition that a row belongs to the user."""
     if stored.owner == "user":
         return '"user" = $user'
     return f"({', '.join(_RUN)}) IN (SELECT ({', '.join(_RUN)}) FROM erased_runs)"  # noqa: S608 names of ours
@@ -212,23 +212,23 @@ def _empty(kind: str) -> str:
 
 
 class PersonName:
-    """The name of one user; `others` are names of users who stay."""
+    """The name of one user; `others` are names of users who are kept."""
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
-        """Raise UsageError where it is no name of a user."""
+        """Raise UsageError where it is not a user name."""
         if not name.strip() or len(name) > _MAX_NAME or not name.isprintable():
             raise UsageError(f"user {name[:40]!r}: expected a name of 1 to {_MAX_NAME} printable characters")
         if name == _ERASED:
             raise UsageError(f"user {_ERASED!r}: the name that erased users have in the store")
         self.name = storable(name)
         self.forms = _forms(self.name)
-        """The spellings: as it is, and as it is written inside of JSON."""
+        """The spellings: plain, and as written inside JSON."""
         word = _word(self.forms)
         longer = [form for other in others if other != name and word.search(other) for form in _forms(storable(other))]
         self._pattern = _word(self.forms, longer)
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text names the user."""
+        """Return whether a text names the user."""
         return self.erased(text) != text
 
     def erased(self, text: str) -> str:

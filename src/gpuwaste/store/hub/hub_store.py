@@ -1,7 +1,7 @@
-"""HubStore: what the hub keeps, behind named queries only.
+"""HubStore: the hub's data, accessed only through named queries.
 
-One writer at a time, whatever the thread; readers take a cursor of their own. A method that writes has committed, and
-the commit is on disk, when it returns.
+One writer at a time, whatever the thread; readers take their own cursor. A method that writes has committed, with the
+commit on disk, when it returns.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ STORE_NAME: Final = "hub.duckdb"  # below [hub] state_dir
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A row that could not be read: where it stood, why, and the beginning of its text."""
+    """A row that could not be read: its line, the reason, and the beginning of its text."""
 
     line: int
     reason: str
@@ -33,21 +33,21 @@ class Aside:
 
 
 class HubStore:
-    """An open store, its writer, and what commits change; each subject reads and writes its own tables through it."""
+    """An open store, its writer, and the changes by commits; each subject reads and writes its tables through it."""
 
     packs: ClassVar[bool] = True
-    """Whether rows are put in the order of users (ledger/rollup.py)."""
+    """Whether rows are sorted by user (ledger/rollup.py)."""
     not_copied: ClassVar[str] = ""
-    """Why `copy_to` makes no copy of this kind of store, and what to do instead."""
+    """Why `copy_to` cannot copy this kind of store, and what to do instead."""
     upkeep_s: ClassVar[float] = 3600.0
     """How often old hours are summed up and `checkpoint` is called."""
     has_inbox: ClassVar[bool] = False
-    """Whether hubs that stand by may leave batches for the one that writes (inbox.py)."""
+    """Whether hubs that stand by may store batches for the hub that writes (inbox.py)."""
     alone: ClassVar[bool] = True
-    """Whether every change is made through this object, and so noted in `touched` and `changed_ends`."""
+    """Whether every change is made through this object, and so recorded in `touched` and `changed_ends`."""
 
     def __init__(self, database: Database, clock: Clock, path: Path | None = None) -> None:
-        self.under_use = UNDER_USE  # the rule by which the use of GPUs is counted whenever it is asked for
+        self.under_use = UNDER_USE  # the rule by which the use of GPUs is counted in every query
         self._root = database
         self._writer = database.cursor()
         self._clock = clock
@@ -61,7 +61,7 @@ class HubStore:
 
     @classmethod
     def open(cls, path: Path | Literal[":memory:"], clock: Clock, memory_mb: int = 0) -> Self:
-        """Open or create the store; `memory_mb` bounds DuckDB's memory, 0 leaves its own bound.
+        """Open or create the store; `memory_mb` limits DuckDB's memory, 0 keeps DuckDB's own limit.
 
         Raises StoreError as `Database.open` does.
         """
@@ -72,47 +72,47 @@ class HubStore:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
-        # Two threads take a quarter off a year's report, and ingest is no slower (bench.report, bench.ingest).
+        # Two threads make a year's report a quarter faster, and ingest no slower (bench.report, bench.ingest).
         options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
         return cls(Database.open(path, "hub", options), clock, path)
 
     @property
     def given_up(self) -> str:
-        """Why DuckDB refuses the store until it is opened again (Database.given_up); empty where it does not."""
+        """Why DuckDB rejects the store until it is opened again (Database.given_up); empty where it does not."""
         return self._root.given_up
 
     def close(self) -> None:
-        """Close the file, once no write is under way."""
+        """Close the file, after any write in progress."""
         with self._write_lock:
             self._writer.close()
             self._root.close()
 
     def now(self) -> int:
-        """Return UTC seconds, by the clock of who opened the store."""
+        """Return UTC seconds, by the clock with which the store was opened."""
         return self._clock.utc_us() // 1_000_000
 
     @contextmanager
     def reader(self) -> Iterator[Database]:
-        """Lend a cursor to the calling thread."""
+        """Provide a cursor to the calling thread."""
         with self._cursor_lock:
             cursor = self._root.cursor()
         with contextlib.closing(cursor):
             yield cursor
 
     def quarantine(self, source: str, rows: Sequence[Aside]) -> int:
-        """Keep bad rows aside; returns how many were not there yet."""
+        """Store bad rows in quarantine; return how many are new there."""
         if not rows:
             return 0
         with self.writing() as db:
             return put_aside(db, source, rows, self.now())
 
     def mark(self, key: str) -> int | None:
-        """Return where an importer stands."""
+        """Return an importer's mark."""
         with self.reader() as db:
             return mark_of(db, key)
 
     def set_mark(self, key: str, value: int) -> None:
-        """Note where an importer stands."""
+        """Store an importer's mark."""
         with self.writing() as db:
             db.run("mark_set", {"key": key, "value": value}).fetchall()
 
@@ -122,9 +122,9 @@ class HubStore:
             return {name: int(value) for name, value in db.rows("counts")[0].items()}
 
     def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
-        """Write the store as of this instant to a new file, while others write; returns its counts and its schema.
+        """Write the store as of this instant to a new file, while others write; return its counts and its schema.
 
-        Raises StoreError, also where `stop_copy` broke it off.
+        Raises StoreError, also where `stop_copy` interrupted it.
         """
         with self.reader() as db:
             own = str(db.execute("SELECT current_database()").fetchall()[0][0])
@@ -143,7 +143,7 @@ class HubStore:
                 db.execute("DETACH copy_of_the_hub")
 
     def stop_copy(self) -> None:
-        """Break off `copy_to`, where one is under way."""
+        """Interrupt `copy_to`, if it is in progress."""
         db = self._copying
         if db is not None:
             db.interrupt()
@@ -157,25 +157,25 @@ class HubStore:
 
     @contextmanager
     def writing(self) -> Iterator[Database]:
-        """Lend the writer; what was written is committed, and on disk, when the block ends."""
+        """Provide the writer; its writes are committed, and on disk, when the block ends."""
         with self._write_lock, self._writer.writing():
             yield self._writer
 
     @contextmanager
     def exchanging(self, db: Database) -> Iterator[None]:
-        """Let another cursor write: the block is its transaction, on disk when it ends, and nobody else writes."""
+        """Let another cursor write: the block is its transaction, on disk when it ends, with no other writer."""
         with self._write_lock, db.writing():
             yield
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from writing while the block ends a transaction that began before: their changes refuse it."""
+        """Keep others from writing while the block ends a transaction that began before: their changes make it fail."""
         with self._write_lock:
             yield
 
     @contextmanager
     def watching(self) -> Iterator[Changes]:
-        """Collect what changes of runs during the block, for the one who writes what they computed without the lock."""
+        """Collect the changes of runs during the block, for a caller that writes what it computed without the lock."""
         with self._write_lock:
             self._changes = changes = Changes()
         try:
@@ -184,7 +184,7 @@ class HubStore:
             self._changes = None
 
     def note_changes(self, runs: Iterable[Run], from_end: int | None = None) -> None:
-        """Note what the transaction that holds the lock changes, for those who watch."""
+        """Record the changes of the transaction that holds the lock, for `watching`."""
         if from_end is not None:
             self.changed_ends.note(from_end)
         if self._changes is not None:
@@ -193,9 +193,9 @@ class HubStore:
                 self._changes.from_end = min(self._changes.from_end, from_end)
 
     def checkpoint(self) -> None:
-        """Bring the file up to date where its log has grown; left for later where a reader is in the way.
+        """Checkpoint the file where its log has grown; postponed where a reader prevents it.
 
-        DuckDB 1.5.5 does that by itself after commits, but not during a roll-up.
+        DuckDB 1.5.5 does that automatically after commits, but not during a roll-up.
         """
         if self._path is None or self._log_b() < _LOG_B:
             return
@@ -208,13 +208,13 @@ class HubStore:
 
 
 def mark_of(db: Database, key: str) -> int | None:
-    """Return where an importer stands, None where it has not begun."""
+    """Return an importer's mark, None where it has not begun."""
     rows = db.rows("mark", {"key": key})
     return int(rows[0]["value"]) if rows else None
 
 
 def put_aside(db: Database, source: str, rows: Sequence[Aside], now: int) -> int:
-    """Keep bad rows aside as `HubStore.quarantine` does, in the transaction of who writes."""
+    """Store bad rows as `HubStore.quarantine` does, in the caller's transaction."""
     entries = [
         {"source": source, "line": row.line, "reason": row.reason, "raw": row.raw, "at_utc": now} for row in rows
     ]

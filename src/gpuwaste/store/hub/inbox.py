@@ -1,9 +1,9 @@
-"""The lake's inbox: batches that hubs which stand by have taken, until the hub that serves merges them.
+"""The lake's inbox: batches that hubs standing by have accepted, until the serving hub merges them.
 
-Hubs append to the table `arrived`, one row for each batch, and never change it. The hub that serves notes in `folded`
-the last snapshot whose rows it has merged, in the transaction in which it merges them. Rows that were merged are
-dropped with their table: it is put aside as `arrived_closed`, a new one takes its name, and an append that began
-before is refused by its commit, so nothing comes into a table that is about to be dropped.
+Hubs append to the table `arrived`, one row per batch, and never change it. The serving hub stores in `folded` the last
+snapshot whose rows it has merged, in the transaction in which it merges them. Merged rows are dropped with their
+table: it is renamed to `arrived_closed`, a new one takes its name, and the commit of an append that began before
+fails, so nothing is added to a table that is about to be dropped.
 """
 
 import base64
@@ -18,10 +18,10 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
-PAGE: Final = 64  # batches that are merged in one transaction at most
-PAGE_B: Final = 2 * 1024**2  # their bodies, but for one commit: those who send to this hub wait meanwhile
+PAGE: Final = 64  # most batches that are merged in one transaction
+PAGE_B: Final = 2 * 1024**2  # their bodies, unless one commit has more: senders to this hub wait meanwhile
 MOST_APPENDED: Final = PAGE // 2  # in one commit: a page has all rows of a snapshot
-TURN_ROWS: Final = 500  # merged batches that are kept before their table is put aside
+TURN_ROWS: Final = 500  # merged batches that are kept before their table is closed
 _TURN_AGE_US: Final = DAY_S * 1_000_000  # of the oldest of them
 _NEW: Final = "arrived"
 _CLOSED: Final = "arrived_closed"
@@ -44,9 +44,9 @@ _COMMENT: Final = "SELECT comment FROM duckdb_tables() WHERE database_name = 'la
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A batch as a hub that stands by took it: the route, when, from whom, and its body.
+    """A batch accepted by a hub that stands by: its route, time, sender and body.
 
-    Lines that were refused are empty. What the sender may send was judged when it arrived.
+    Rejected lines are empty. The sender's permissions were checked when it arrived.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class InboxBacklog:
-    """What is not merged yet; `folds` tells whether the hub that serves merges at all."""
+    """The batches that are not merged yet; `folds` is whether the serving hub merges at all."""
 
     batches: int = 0
     size_b: int = 0
@@ -74,7 +74,7 @@ class InboxPage:
 
 
 class HubLake(LakeDatabase):
-    """The lake of the hub that serves, with its inbox."""
+    """The lake of the serving hub, with its inbox."""
 
     def _take_over(self) -> None:
         # Not in the transaction that changes the fence's row: see `turn`.
@@ -88,14 +88,14 @@ class HubLake(LakeDatabase):
 
 
 class InboxWriter:
-    """Appends for a hub that stands by; for one thread at a time."""
+    """Appends batches for a hub that stands by; for one thread at a time."""
 
     def __init__(self, location: LakeLocation) -> None:
         """Open the lake. Raises StoreError."""
         self._db = LakeDatabase.open_appender(location, "hub")
 
     def append(self, arrivals: Sequence[Arrival]) -> int:
-        """Keep batches; they are committed when it returns. Raises StoreError: they may have been kept all the same."""
+        """Store batches; they are committed when it returns. Raises StoreError; they may be stored all the same."""
         values: list[Any] = []
         for one in arrivals:
             values += [one.kind, one.at_us, one.sender, len(one.body), _packed(one.body)]
@@ -103,7 +103,7 @@ class InboxWriter:
         try:
             self._append(statement, values)
         except StoreError:
-            self._append(statement, values)  # the table was put aside meanwhile; or a second failure says why
+            self._append(statement, values)  # the table was closed meanwhile; otherwise a second failure has the reason
         return len(arrivals)
 
     def _append(self, statement: str, values: Sequence[Any]) -> None:
@@ -116,12 +116,12 @@ class InboxWriter:
 
 
 def has_inbox(db: Database) -> bool:
-    """Tell whether a hub of a version that merges has run on the lake."""
+    """Return whether a hub of a version that merges has run on the lake."""
     return db.has_table(_NEW)
 
 
 def waiting(db: Database) -> InboxBacklog:
-    """Return what is not merged yet. Raises StoreError."""
+    """Return the backlog that is not merged yet. Raises StoreError."""
     with db.transaction():
         if not has_inbox(db):
             return InboxBacklog(folds=False)
@@ -153,7 +153,7 @@ def _last_of_page(found: Sequence[tuple[int, int]]) -> int:
     """Return the last snapshot of a page, from snapshots and bytes of batches: all of a snapshot is in one page."""
     snapshots = sorted({number for number, _ in found})
     if len(found) == PAGE and len(snapshots) > 1:
-        del snapshots[-1]  # it may go on beyond what was looked at
+        del snapshots[-1]  # it may continue beyond the rows that were read
     size_b, until = 0, snapshots[0]
     for number in snapshots:
         size_b += sum(size for snapshot, size in found if snapshot == number)
@@ -164,15 +164,15 @@ def _last_of_page(found: Sequence[tuple[int, int]]) -> int:
 
 
 def note_folded(db: Database, until: int) -> None:
-    """Note, in the transaction that merges a page, how far the inbox is merged."""
+    """Store, in the transaction that merges a page, how far the inbox is merged."""
     db.execute("UPDATE folded SET snapshot = $until WHERE snapshot < $until", {"until": until})
 
 
 def turn(store: HubStore, now_us: int, rows: int = TURN_ROWS) -> None:
-    """Put the table aside where it is long or old, or seal the one that was, or drop it where all of it is merged.
+    """Close the table where it is long or old, or seal a closed one, or drop it where all of it is merged.
 
-    Each step is right whoever does it, also a hub that was replaced meanwhile, so it needs no fence. With the fence's
-    row in a transaction that makes a table, DuckLake 1.5.5 gives the lake up when it merges files. Raises StoreError.
+    Each step is correct for any hub, also one that was replaced meanwhile, so it needs no fence. With the fence's row
+    in a transaction that makes a table, DuckLake 1.5.5 gives the lake up when it merges files. Raises StoreError.
     """
     with store.reader() as db, db.transaction():
         closed = db.execute(_COMMENT, [_CLOSED]).fetchall()
@@ -181,21 +181,21 @@ def turn(store: HubStore, now_us: int, rows: int = TURN_ROWS) -> None:
                 db.execute(f"ALTER TABLE {_NEW} RENAME TO {_CLOSED}")
                 db.execute(_CREATE)
         elif closed != [(_SEALED,)]:
-            # A change of the table: appends that began before the renaming are refused, later ones go to the new one.
+            # A change of the table: appends that began before the renaming fail, later ones go to the new one.
             db.execute(f"COMMENT ON TABLE {_CLOSED} IS '{_SEALED}'")
         elif db.execute(f"SELECT count(*) FROM {_CLOSED} {_AFTER}").fetchall() == [(0,)]:  # noqa: S608 names of ours
             db.execute(f"DROP TABLE {_CLOSED}")
 
 
 def _rows(db: Database) -> str:
-    """Return the rows of the inbox's tables, as what a query reads from."""
+    """Return the rows of the inbox's tables, as the source of a query."""
     columns = "snapshot_id, rowid, kind, at_utc_us, sender, bytes, body"
     both = (_CLOSED, _NEW) if db.has_table(_CLOSED) else (_NEW,)
     return "(" + " UNION ALL ".join(f"SELECT {columns} FROM {table}" for table in both) + ")"  # noqa: S608
 
 
 def _packed(body: bytes) -> str:
-    """Return a body as ASCII without NUL: other text may not be kept in the catalog."""
+    """Return a body as ASCII without NUL: the catalog may not store other text."""
     return base64.b64encode(zlib.compress(body, 1)).decode("ascii")
 
 

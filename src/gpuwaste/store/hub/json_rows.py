@@ -1,6 +1,6 @@
-"""Rows as the hub's store takes them: JSON arrays, which DuckDB reads a hundred times faster than bound values.
+"""Rows for the hub's store: JSON arrays, which DuckDB reads a hundred times faster than bound values.
 
-What columns a record has follows from its own declaration.
+The columns of a record follow from its declaration.
 """
 
 import json
@@ -22,13 +22,13 @@ _TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"
 
 
 def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return the rows as one JSON array, each NUL as `storable` writes it; a NaN is refused with ValueError."""
+    """Return the rows as one JSON array, each NUL as `storable` writes it. Raises ValueError for a NaN."""
     text = json.dumps(list(rows), allow_nan=False, separators=(",", ":"))
     return _NUL.sub(r"\1\\\\x00", text) if "\\u0000" in text else text
 
 
 class Columns(Generic[_R]):
-    """What a table has of one type of record: DuckDB's type by column, and a record's row.
+    """The columns of a table for one type of record: DuckDB's type by column, and a record's row.
 
     A compound value (a run key) has a column for each part, a map with a `KeyColumn` two lists, a map of maps its JSON.
     `more` are columns that the caller adds to the rows.
@@ -50,7 +50,7 @@ class Columns(Generic[_R]):
         self._names: Final = tuple(names)
         self._values: Final = attrgetter(*names)
         self.types |= more or {}
-        self.shape: Final = json.dumps([self.types])  # as DuckDB's from_json takes it
+        self.shape: Final = json.dumps([self.types])  # for DuckDB's from_json
 
     def row(self, record: _R) -> dict[str, Any]:
         """Return a record's columns."""
@@ -65,14 +65,14 @@ class Columns(Generic[_R]):
 
 
 def _plain(kind: Any) -> Any:
-    """Return the type without what is annotated to it, without None, a text for one of some texts."""
+    """Return the type without its annotations and None; a Literal of texts becomes a text."""
     while get_origin(kind) in {Annotated, Union, UnionType}:
         kind = next(part for part in get_args(kind) if part is not type(None))
     return str if get_origin(kind) is Literal else kind
 
 
 def _several(name: str, kind: Any, keys: KeyColumn | None) -> tuple[dict[str, Any], _Write]:
-    """Return the columns of a field that is no plain value, and what makes their values."""
+    """Return the columns of a compound field, and the functions that make their values."""
     if isinstance(kind, type) and is_dataclass(kind):
         return _parts(kind)
     parts = [_plain(part) for part in get_args(kind)]
@@ -89,7 +89,7 @@ def _several(name: str, kind: Any, keys: KeyColumn | None) -> tuple[dict[str, An
 
 
 def _parts(kind: type[Any]) -> tuple[dict[str, Any], _Write]:
-    """Return the columns of the parts of a compound value, and what makes their values."""
+    """Return the columns of the parts of a compound value, and the functions that make their values."""
     parts = [(part.name, _TYPES[_plain(of)], marks) for part, of, marks in annotated(kind)]
     types = {next((m.name for m in marks if isinstance(m, PartColumn)), name): of for name, of, marks in parts}
     values = attrgetter(*(name for name, *_ in parts))

@@ -19,7 +19,7 @@ NOT_COPIED: Final = (
 _SIZE: Final = (
     "SELECT coalesce(sum(file_size_bytes + delete_file_size_bytes), 0)::BIGINT FROM ducklake_table_info('lake')"
 )
-# Rows that were deleted or changed are in the old files until these are written anew, and no snapshot needs them.
+# Deleted or changed rows are in the old files until these are rewritten, and no snapshot needs them.
 _FORGET: Final = (
     "CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)",
     "CALL ducklake_merge_adjacent_files('lake')",
@@ -28,7 +28,7 @@ _FORGET: Final = (
     "CALL ducklake_delete_orphaned_files('lake', cleanup_all => true)",
 )
 _PERSONAL: Final = (Text.PERSON, Text.ACCOUNT, Text.TYPED, Text.MENTION)
-# What DuckLake knows of the texts of each column, or of the items of a list: it never narrows them by itself.
+# DuckLake's statistics of the texts of each column, or of the items of a list: it never narrows them itself.
 _BOUNDS: Final = """
 SELECT t.table_name, coalesce(p.column_name, c.column_name), s.table_id, s.column_id, p.column_name IS NOT NULL,
     s.min_value, s.max_value
@@ -51,7 +51,7 @@ _FAILED: Final = log_event.warning(
 
 
 class LakeStore(HubStore):
-    """What the hub keeps, in a lake. Rows are never packed: a lake's files are written anew by their merging."""
+    """The hub's data in a lake. Rows are never packed: merging rewrites a lake's files."""
 
     packs = False
     has_inbox = True
@@ -64,7 +64,7 @@ class LakeStore(HubStore):
         return cls(HubLake.open_lake(location, "hub", lake_options(scratch, memory_mb)), clock)
 
     def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
-        """Raise StoreError: a lake is saved by other means."""
+        """Raise StoreError: a lake is backed up by other means."""
         raise StoreError(f"{path.name}: {NOT_COPIED}")
 
     def size_b(self) -> int:
@@ -73,7 +73,7 @@ class LakeStore(HubStore):
             return int(db.execute(_SIZE).fetchall()[0][0])
 
     def checkpoint(self) -> None:
-        """Merge small files and remove those of old snapshots; nobody writes meanwhile."""
+        """Merge small files and remove those of old snapshots; no other writer meanwhile."""
         with self.locked(), self.reader() as db:
             try:
                 db.execute("CHECKPOINT lake")
@@ -81,9 +81,9 @@ class LakeStore(HubStore):
                 _FAILED.log(error=error)
 
     def forget_past(self) -> None:
-        """Remove every snapshot but the last, the files that only they need, and what the catalog says of their texts.
+        """Remove all snapshots except the last, files that only they need, and the catalog's statistics of their texts.
 
-        Whoever reads an older snapshot meanwhile gets an error. Raises StoreError.
+        Readers of an older snapshot get an error. Raises StoreError.
         """
         with self.locked(), self.reader() as db:
             for statement in _FORGET:
@@ -93,7 +93,7 @@ class LakeStore(HubStore):
 
 
 class LakeReader(LakeStore):
-    """The lake of another hub, to read: what that hub has committed is there at once, and `writing` is refused."""
+    """The lake of another hub, read-only: that hub's commits are visible at once, and `writing` fails."""
 
     alone = False
 
@@ -103,7 +103,7 @@ class LakeReader(LakeStore):
         return cls(LakeDatabase.open_reader(location, "hub", lake_options(scratch, memory_mb)), clock)
 
     def check_version(self) -> None:
-        """Raise StoreError where the lake cannot be read, or has another version's schema by now."""
+        """Raise StoreError where the lake cannot be read, or now has another version's schema."""
         with self.reader() as db:
             db.check_version()
 
@@ -123,7 +123,7 @@ def _narrow(  # noqa: PLR0917 a row of _BOUNDS
     least: str,
     greatest: str,
 ) -> None:
-    """Set the least and the greatest text of a column in the catalog, where they are no longer those of the rows."""
+    """Set the smallest and the greatest text of a column in the catalog, where they are no longer those of the rows."""
     stored = INVENTORY.get(table)
     if stored is None or stored.texts.get(column) not in _PERSONAL:
         return

@@ -1,4 +1,4 @@
-"""Deletes rows of tables, such as those older than their retention; the last event's number is never given again."""
+"""Deletes rows of tables, such as those older than their retention; the last event's number is never reused."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -10,18 +10,18 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.lake_database import LakeDatabase
 
 _NUMBERED: Final = "told_events"
-# As the event of a verdict that is deleted: whoever reads the stream passes over it (EventStore.page).
+# Like the event of a deleted verdict: readers of the stream skip it (EventStore.page).
 _EMPTIED: Final = (
     "kind = 'job.verdict', subject = 'verdict/', data = '', cluster = '', job_id = 0, run_start = 0, id = ''"
 )
 Days = Mapping[str, int]
-"""The days of each key of the configuration that a retention names."""
+"""Days by the configuration key that a retention names."""
 
 
 def delete_rows(db: Database, table: str, condition: str, values: Mapping[str, Any]) -> int:
-    """Delete the rows of a table for which a condition of SQL holds; returns how many. Raises StoreError.
+    """Delete the rows of a table that match an SQL condition; return how many. Raises StoreError.
 
-    A lake has no sequences: its next event is numbered after the last one, so that one is emptied and not deleted.
+    A lake has no sequences: its next event is numbered after the last one, so the last one is emptied, not deleted.
     """
     emptied = 0
     if table == _NUMBERED and isinstance(db, LakeDatabase):
@@ -32,25 +32,25 @@ def delete_rows(db: Database, table: str, condition: str, values: Mapping[str, A
 
 
 def rows_of(db: Database, change: str, values: Mapping[str, Any]) -> int:
-    """Execute a statement that changes rows, with those of the values that it names; returns how many rows."""
+    """Execute a statement that changes rows, with the values that it names; return how many rows."""
     named = {name: value for name, value in values.items() if f"${name}" in change}
     return int(db.execute(change, named).fetchall()[0][0])
 
 
 def retentions() -> Iterator[tuple[str, Retention]]:
-    """Yield the tables of which old rows are deleted."""
+    """Yield the tables whose old rows are deleted."""
     for table, stored in INVENTORY.items():
         if isinstance(stored.kept, Retention):
             yield table, stored.kept
 
 
 def delete_old(store: HubStore, clock: Clock, days: Days) -> dict[str, int]:
-    """Delete what is too old, table by table; returns the rows of each table that had some. Raises StoreError."""
+    """Delete rows that are too old, table by table; return the number per table that had some. Raises StoreError."""
     now = clock.utc_us() // 1_000_000
     deleted = {}
     for table, kept in retentions():
         condition, values = f"{kept.column} < $before", {"before": kept.before(now, days[kept.days])}
-        with store.reader() as db:  # most often there is nothing: a lake is then not written to
+        with store.reader() as db:  # usually there are none: a lake is then not written to
             some = db.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1", values).fetchall()  # noqa: S608
         if some:
             with store.writing() as db:

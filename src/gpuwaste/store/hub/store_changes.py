@@ -1,6 +1,6 @@
-"""What commits to the hub's store have changed, in memory, for whoever keeps what was computed of it before.
+"""Changes by commits to the hub's store, in memory, to invalidate results that were computed before.
 
-Each note begins anew with the process that opens the store.
+The records start empty with each process that opens the store.
 """
 
 import math
@@ -21,18 +21,18 @@ Run = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Changes:
-    """What changed while somebody computed: runs by their keys, and all that ended at `from_end` or later."""
+    """The changes during a computation: runs by their keys, and all that ended at `from_end` or later."""
 
     runs: set[Run] = field(default_factory=set)
     from_end: float = math.inf
 
     def touches(self, run: Run, end: int) -> bool:
-        """Tell whether what was computed of a run is of the past."""
+        """Return whether results for a run are out of date."""
         return run in self.runs or end >= self.from_end
 
 
 class ChangedEnds:
-    """Numbered notes, UTC seconds; the oldest are forgotten. For any thread."""
+    """Numbered changes, UTC seconds; the oldest are dropped. For any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,12 +41,12 @@ class ChangedEnds:
 
     @property
     def number(self) -> int:
-        """How many changes there have been."""
+        """The number of changes so far."""
         with self._lock:
             return self._forgotten + len(self._ends)
 
     def note(self, from_end: float) -> None:
-        """Note a change of runs that ended at `from_end` or later; call it before the change is committed."""
+        """Record a change of runs that ended at `from_end` or later; call it before the change is committed."""
         with self._lock:
             self._ends.append(from_end)
             if len(self._ends) > _MOST:
@@ -62,7 +62,7 @@ class ChangedEnds:
 
 
 class Touched:
-    """Numbers the changes of runs, and knows the last of each hour in which a run was submitted, started or ended.
+    """Numbers the changes of runs, and keeps the last of each hour in which a run was submitted, started or ended.
 
     For any thread.
     """
@@ -72,14 +72,14 @@ class Touched:
         self._hours: dict[int, int] = {}
 
     def note(self, runs: Iterable[Times]) -> None:
-        """Note runs that changed by their times before and after, once the change is committed."""
+        """Record changed runs by their times before and after, once the change is committed."""
         hours = {time // HOUR_S for times in runs for time in times if time is not None}
         number = next(self._numbers)
         for hour in hours:
             self._hours[hour] = number
 
     def last(self, start: int, end: int) -> int:
-        """Return the number of the last change of a run with a time in [start, end), or in an hour that an edge cuts.
+        """Return the number of the last change of a run with a time in [start, end), extended to full hours.
 
         Two changes never have the same number.
         """

@@ -1,4 +1,4 @@
-"""Whether a hub may use the store's file: not while its rows are elsewhere, or a process has it open."""
+"""Checks whether a hub may use the store's file: not while its rows are elsewhere, or a process has it open."""
 
 import fcntl
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ UNFINISHED: Final = "a move into this file was interrupted at its end: run `gpuw
 
 
 def note_moved(store: Path, words: str) -> None:
-    """Keep hubs from using the store from now on, with these words. Raises OSError."""
+    """Keep hubs from using the store from now on, with this text as the error. Raises OSError."""
     write_whole(_note(store), words.encode(), mode=0o640)
 
 
@@ -61,7 +61,7 @@ def nobody_has(store: Path) -> Iterator[None]:
 
 
 def in_use(store: Path) -> bool:
-    """Tell whether another process has the file open. Raises OSError."""
+    """Return whether another process has the file open. Raises OSError."""
     with store.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
 """StoreMove: makes one store equal to another, part by part, and opens the lakes that it copies from or to.
 
-So a move that was interrupted goes on where it stopped, and a second pass copies only what has changed since.
+An interrupted move therefore continues where it stopped, and a second pass copies only what has changed since.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from gpuwaste.store.hub.table_parts import PartedTable, Side
 from gpuwaste.store.lake_database import LakeDatabase, MoveState
 
 Progress = Callable[[str, int, int], None]
-"""Is called with a table, the rows that are done, and the rows of all tables."""
+"""Called with a table, the rows that are done, and the rows of all tables."""
 _OTHER: Final[dict[Side, Side]] = {"file": "lake", "lake": "file"}
 _EMPTY_ONE: Final = "name an empty database and an empty directory in [hub] lake_catalog and lake_data"
 _MERGE: Final = "start one hub, wait until its gpuwaste_hub_inbox_batches is 0, stop it and move again"
@@ -45,7 +45,7 @@ class StoreMove:
     def copy(self, *, at_rest: bool) -> MoveResult:
         """Copy what differs. Raises StoreError.
 
-        `at_rest` says that nobody writes to the source: then each count and each sum is equal at the end, or it raises
+        `at_rest` means that the source has no writers: then each count and each sum is equal at the end, or it raises
         StoreError.
         """
         try:
@@ -71,7 +71,7 @@ class StoreMove:
             self._progress(table.name, self._done, self._total)
 
     def _remove(self, table: PartedTable, stale: set[int]) -> None:
-        """Remove parts of the target, all of them first: a row whose time has changed is in another part now."""
+        """Remove parts of the target, all before copying: a row whose time has changed is in another part now."""
         if stale:
             with self._writing():
                 for part in sorted(stale):
@@ -83,12 +83,12 @@ class StoreMove:
 
 
 class FilledLake(LakeDatabase):
-    """A lake that is filled: new, or left by a move that was interrupted. No hub uses it until `finish`."""
+    """A lake that is being filled: new, or left by an interrupted move. No hub uses it until `finish`."""
 
     created_as: ClassVar[MoveState | None] = "filling"
 
     def finish(self) -> None:
-        """Give it to the hub. Raises StoreError."""
+        """Release it to the hub. Raises StoreError."""
         with self.writing():
             self.forget_move()
 
@@ -108,7 +108,7 @@ class FilledLake(LakeDatabase):
 
 
 class SourceLake(LakeDatabase):
-    """A lake that is moved to a file; opening it ends the rights of the hub that wrote last."""
+    """A lake that is moved to a file; opening it revokes the write access of the last hub."""
 
     def _check_use(self) -> None:
         if self.version == 0:
@@ -132,14 +132,14 @@ class WatchedLake(SourceLake):
             raise StoreError(f"{self.where}: has schema {at}, this version {known}: update the hub first")
 
     def _take_over(self) -> None:
-        """Leave the fence to the hub."""
+        """Do nothing: the hub keeps the fence."""
 
 
 def moved_tables() -> tuple[str, ...]:
-    """Return the tables that a move copies: all of the hub's schema but its number."""
+    """Return the tables that a move copies: all of the hub's schema except its number."""
     return tuple(name for name in schema_tables("hub") if name != "schema_version")
 
 
 def _literal(path: str) -> str:
-    """Return a path for a pattern in which it means itself."""
+    """Return a path escaped for a pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)

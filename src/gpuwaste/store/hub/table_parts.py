@@ -1,7 +1,7 @@
-"""A table in parts of some days: how many rows each part has, and a sum of their hashes, the same in file and lake.
+"""A table in parts of some days: the number of rows per part, and a sum of their hashes, the same in file and lake.
 
-DuckDB computes a row's hash from all its columns, whichever store the row is in. A sum of hashes does not depend on the
-order of the rows, and it changes with any value of any row: numbers with a fraction are compared exactly.
+DuckDB computes a row's hash from all its columns, in either store. A sum of hashes does not depend on the order of the
+rows, and it changes with any value of any row: numbers with a fraction are compared exactly.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database, TableColumn, schema_tables
 
 Side = Literal["file", "lake"]
-STRETCH_S: Final = 32 * DAY_S  # rows of a stretch of past time lie in the order of their users
-# By which column a table is cut, the first that it has, and how wide a part is. Stretches copied one after the other
-# keep the order of their users. Hours are many, and only the last days of them change.
+STRETCH_S: Final = 32 * DAY_S  # past rows are sorted by user within a stretch of this length
+# The column by which a table is cut (the first that it has), and the width of a part. Stretches copied one after the
+# other stay sorted by user. There are many hours, and only those of the last days change.
 _CUTS: Final[Mapping[str, int]] = {
     "hour_utc": 4 * DAY_S,
     "day_utc": STRETCH_S,
@@ -24,7 +24,7 @@ _CUTS: Final[Mapping[str, int]] = {
     "run_start": STRETCH_S,
     "day": STRETCH_S,
 }
-_LAST: Final = 20_000  # the last part has all that comes after it, so that strange times do not make more parts
+_LAST: Final = 20_000  # the last part has all later rows, so that implausible times do not make more parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PartedTable:
         return int(db.execute(f"SELECT count(*) FROM {self._at(self._source)}").fetchall()[0][0])  # noqa: S608
 
     def source_sums(self, db: Database) -> dict[int, PartSum]:
-        """Return the sums of the source's parts, as the target is to have them. Raises StoreError."""
+        """Return the sums of the source's parts, which the target must have. Raises StoreError."""
         return self._sums(db, self._source, "true")
 
     def target_sums(self, db: Database) -> dict[int, PartSum]:
@@ -80,7 +80,7 @@ class PartedTable:
         raise StoreError(f"table {self.name}: the copy has other values in {self._differing(db, part)}")
 
     def _differing(self, db: Database, part: int) -> str:
-        """Return the columns of a part in which the two stores differ, for a person."""
+        """Return the columns of a part in which the two stores differ, as readable text."""
         found = [self._column_sums(db, side, part) for side in (self._source, self._target)]
         names = [column.name for column, here, there in zip(self._columns, *found, strict=True) if here != there]
         return ", ".join(names) or "which values are in one row"
@@ -109,7 +109,7 @@ class PartedTable:
         return ", ".join(self._value(side, column) for column in self._columns)
 
     def _value(self, side: Side, column: TableColumn) -> str:
-        """Return a column as the target is to have it: a lake cannot search by a text with NUL (core/text.py)."""
+        """Return a column as it must be in the target: a lake cannot search by a text with NUL (core/text.py)."""
         if side == self._source and self._target == "lake" and column.kind == "VARCHAR":
             return f"replace(\"{column.name}\", chr(0), '\\x00')"
         return f'"{column.name}"'

@@ -1,1 +1,1 @@
-"""One file per view: TITLE, QUESTION, SENTENCES and answer(asking). A file is found by being here."""
+"""One file per view: TITLE, QUESTION, SENTENCES and answer(asking). Files are found without registration."""

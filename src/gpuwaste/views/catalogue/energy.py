@@ -1,4 +1,4 @@
-"""Energy of jobs' GPUs by day, account and user, the part of it that was wasted, and what it costs."""
+"""Energy of jobs' GPUs by day, account and user, its wasted part, and its cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -56,7 +56,7 @@ _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask the ledger for each cluster, where agents report."""
+    """Query the ledger for each cluster, where agents report."""
     window, rows = asking.window, []
     seen = asking.rows("samples_kept")[0]["seen"]
     for cluster in (window.clusters or (None,)) if seen else ():
@@ -95,7 +95,7 @@ def _priced(asking: ViewQuery) -> bool:
 
 
 def _cost_columns(asking: ViewQuery) -> tuple[Column, ...]:
-    """Return the columns of cost and CO2e, where the site has a price or an intensity."""
+    """Return the columns of cost and CO2e, if the site has a price or an intensity."""
     if not _priced(asking):
         return ()
     currency = asking.tariff.currency
@@ -103,7 +103,7 @@ def _cost_columns(asking: ViewQuery) -> tuple[Column, ...]:
 
 
 def _drawn(asking: ViewQuery, rows: list[dict[str, Any]]) -> DrawnGroups:
-    """Return when energy was drawn, where the price depends on it."""
+    """Return the energy by hours, if the price depends on them."""
     window, tariff = asking.window, asking.tariff
     if not tariff.by_hour or not any(row["energy_j"] for row in rows):
         return DrawnGroups()
@@ -113,7 +113,7 @@ def _drawn(asking: ViewQuery, rows: list[dict[str, Any]]) -> DrawnGroups:
 
 
 def _bill(asking: ViewQuery, sums: Mapping[str, float], drawn: DrawnEnergy | None, of: str = "energy_j") -> Bill | None:
-    """Return what some energy costs; None where none was measured."""
+    """Return the bill of some energy; None where none was measured."""
     return asking.tariff.over(drawn).bill(sums[of]) if sums["energy_ms"] else None
 
 
@@ -201,6 +201,6 @@ def _largest(kind: str, ranked: Ranking[Counter[str]]) -> Bars:
 
 
 def _split(sums: Iterable[Counter[str]]) -> tuple[list[float], list[float]]:
-    """Return kilowatt-hours that were wasted, and the others."""
+    """Return the wasted kilowatt-hours, and the others."""
     found = [(own["wasted_j"] / J_PER_KWH, (own["energy_j"] - own["wasted_j"]) / J_PER_KWH) for own in sums]
     return [round(wasted, 3) for wasted, _ in found], [round(rest, 3) for _, rest in found]

@@ -1,4 +1,4 @@
-"""Jobs by day: submitted, started, ended by state, their steps, and what they held."""
+"""Jobs by day: submitted, started, ended by state, their steps, and the resources that they held."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -42,7 +42,7 @@ _COUNTED: Final = ("submitted", "started", "ended")
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for each day."""
+    """Query each day."""
     window = asking.window
     rows = asking.rows("jobs")
     known = asking.rows("steps_known")[0]["known"]
@@ -88,7 +88,7 @@ def answer(asking: ViewQuery) -> Answer:
 
 
 def _unknown_notes(unknown: Mapping[str, int]) -> list[str]:
-    """Return of how many jobs the CPUs, and of how many of several the GPUs, are not known."""
+    """Return notes: for how many jobs the CPUs are unknown, and the GPUs unless they are unknown for all."""
     kinds = [kind for kind in ("gpu", "cpu") if unknown[kind] and (kind == "cpu" or unknown[kind] < unknown["runs"])]
     return [_UNKNOWN_NOTE.format(kind=kind.upper(), unknown=unknown[kind], runs=unknown["runs"]) for kind in kinds]
 

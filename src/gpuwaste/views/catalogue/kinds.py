@@ -27,7 +27,7 @@ _COLUMNS: Final = (
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for each day."""
+    """Query each day."""
     rows = asking.rows("kinds", short_s=SHORT_S)
     silent, facts, blocks = without_details(asking), ViewFacts("kinds"), asking.window.blocks
     kinds = {name: text for name, text in _KINDS.items() if name == "short" or not silent}

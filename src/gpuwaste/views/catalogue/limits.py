@@ -66,7 +66,7 @@ _LAYERS: Final[dict[bool | None, tuple[str, Role]]] = {
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for the bins and for the sums by partition and day."""
+    """Query the bins and the sums by partition and day."""
     rows, bins, parts = asking.rows("limits_blocks"), asking.rows("limits"), asking.rows("limits_parts")
     silent = without_details(asking)
     partitions: dict[str, Counter[str]] = {}
@@ -114,7 +114,7 @@ def answer(asking: ViewQuery) -> Answer:
 
 
 def _median(parts: list[dict[str, Any]]) -> float | None:
-    """Return the share of its limit that half of the jobs do not exceed, to a whole percent; None beyond the limit."""
+    """Return the median share of the limit that jobs used, to a whole percent; None beyond the limit."""
     half, seen = sum(row["runs"] for row in parts) / 2, 0
     for row in parts:
         seen += row["runs"]
@@ -124,7 +124,7 @@ def _median(parts: list[dict[str, Any]]) -> float | None:
 
 
 def _add_backfilled(facts: ViewFacts, rows: list[dict[str, Any]], blocks: int) -> None:
-    """Add how many jobs the backfill scheduler started, and how well their limits fit, where accounting says so."""
+    """Add how many jobs the backfill scheduler started, and how well their limits fit, if accounting has the flag."""
     parts = [
         {"block": row["block"], "runs": row["runs"], "backfilled": row["runs"] if row["backfilled"] else 0}
         for row in rows

@@ -1,4 +1,4 @@
-"""Node failures that come together."""
+"""Node failures that occur together."""
 
 from collections import Counter
 from typing import Any, Final
@@ -38,7 +38,7 @@ _COLUMNS: Final = (
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for the runs that a node ended, and put those together that ended within minutes."""
+    """Query the runs that a node failure ended, and group those that ended within minutes."""
     rows = asking.rows("node_failures", gap_s=GAP_S, limit=_LIMIT)
     days = asking.rows("states_blocks")
     groups: dict[tuple[str, int], list[dict[str, Any]]] = {}

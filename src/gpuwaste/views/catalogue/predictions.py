@@ -27,7 +27,7 @@ _COLUMNS: Final = (
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for days and bins of the runs that have a verdict with a predicted run time."""
+    """Query days and bins of the runs that have a verdict with a predicted run time."""
     asking.answer("predicted")
     rows, bins = asking.rows("predictions"), asking.rows("predictions_bins")
     window, facts = asking.window, ViewFacts("predictions")

@@ -1,4 +1,4 @@
-"""Priority against wait: what accounting has in the place of fair share."""
+"""Priority against wait: accounting has priority instead of fair share."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -38,7 +38,7 @@ _NOTES: Final = (
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for the bins; the lowest and the highest of them that hold a fifth of the jobs are compared."""
+    """Query the bins; the lowest and the highest bins with a fifth of the jobs are compared."""
     facts = ViewFacts("priority")
     if unknown := without_waits(asking):
         return Answer(facts, _COLUMNS, [], [], [unknown])
@@ -59,7 +59,7 @@ def answer(asking: ViewQuery) -> Answer:
 
 
 def _add_ends(facts: ViewFacts, classes: dict[int, Counter[int]]) -> None:
-    """Add the waits of the lowest and of the highest fifth, or more where one bin holds more; they do not overlap."""
+    """Add the waits of the lowest and of the highest fifth, or more if one bin has more; they do not overlap."""
     order = sorted(classes)
     whole = sum(own.total() for own in classes.values())
     heights = list(accumulate(classes[x].total() for x in order))

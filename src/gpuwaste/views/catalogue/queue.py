@@ -29,11 +29,11 @@ _COLUMNS: Final = (
 )
 _HOURS: Final = 24
 _DAYS: Final = 92
-"""Columns of the heat map; longer windows put several days in one."""
+"""Columns of the heat map; with longer windows several days share one."""
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for each hour."""
+    """Query each hour."""
     if unknown := without_waits(asking):
         return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [unknown])
     window = asking.window

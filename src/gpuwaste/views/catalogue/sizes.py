@@ -35,7 +35,7 @@ _TITLES: Final = {"gpus": "GPUs", "nodes": "Nodes", "cpus": "CPUs"}
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for the bins."""
+    """Query the bins."""
     rows = asking.rows("sizes")
     classes: dict[tuple[int, int], dict[str, int]] = {}
     for row in rows:

@@ -30,11 +30,11 @@ _COLUMNS: Final = (
 
 
 _SILENT: Final = frozenset({"timeout", "out_of_memory", "node_fail"})
-"""Columns that are not known of a log that has no words for them."""
+"""Columns that are unknown for a log without names for these states."""
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for users and for days."""
+    """Query users and days."""
     rows, days, silent = asking.rows("states"), asking.rows("states_blocks"), without_details(asking)
     facts, blocks = ViewFacts("states"), asking.window.blocks
     ended, unknown = (sum(row[name] for row in rows) for name in ("ended", "unknown"))

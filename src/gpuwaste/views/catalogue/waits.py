@@ -36,14 +36,14 @@ _COLUMNS: Final = (
     Column(name="longest_s", title="Longest", unit="s"),
 )
 _SERIES: Final[tuple[tuple[str, Role], ...]] = (("median", "main"), (_P95, "second"))
-_ENOUGH: Final = 20  # runs of which a 95th percentile says something
+_ENOUGH: Final = 20  # least number of runs for a meaningful 95th percentile
 _DECADES: Final = 8
 _EDGES: Final = (0.0, *(10 ** (place / PER_DECADE) for place in range(1, _DECADES * PER_DECADE + 1)))
 _QUANTILES: Final = (0.5, 0.95)
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask for the groups, all jobs, and the bins by hour and by day."""
+    """Query the groups, all jobs, and the bins by hour and by day."""
     if unknown := without_waits(asking):
         return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [unknown])
     groups, (whole,) = asking.rows("waits"), asking.rows("waits_all")
@@ -98,7 +98,7 @@ def _ranked(groups: list[dict[str, Any]]) -> tuple[Ranking[dict[str, Any]], Rank
 
 
 def _left_out(ranked: Ranking[dict[str, Any]], small: Ranking[dict[str, Any]]) -> list[str]:
-    """Return which groups the chart and the sentence leave out; the table has all."""
+    """Return notes: which groups the chart and the sentence leave out; the table has all."""
     if not small.names:
         return []
     if not ranked.names:

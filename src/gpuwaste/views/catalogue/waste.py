@@ -1,4 +1,4 @@
-"""GPU-hours wasted by account and cause, and by the users who waste most."""
+"""GPU-hours wasted by account and cause, and by the users with the most waste."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -65,11 +65,11 @@ CAUSE_ROLES: Final[Mapping[str, Role]] = {
     "cpu_starved": "other",
     "memory_resident": "cancelled",
 }
-"""The role of each finding: the same colour in every chart, and no two alike in either scheme."""
+"""The role of each finding: the same colour in every chart, and different ones for any two in both schemes."""
 
 
 def answer(asking: ViewQuery) -> Answer:
-    """Ask the ledger where agents report, else accounting for what was held."""
+    """Query the ledger where agents report, else accounting for the held GPU-time."""
     if not asking.rows("samples_kept")[0]["seen"]:
         return _held(asking)
     held: dict[tuple[str, str], Counter[str]] = {}
@@ -106,7 +106,7 @@ def answer(asking: ViewQuery) -> Answer:
 def _causes_of_accounts(
     causes: Mapping[str, Counter[str]], accounts: Ranking[Counter[str]]
 ) -> list[tuple[str, Counter[str]]]:
-    """Return name and GPU-seconds by cause of each account that wasted; kind "" is of what no finding explains."""
+    """Return name and GPU-seconds by cause of each account with waste; kind "" is waste that no finding explains."""
     bars = []
     for own, name in zip(accounts.groups, accounts.names, strict=True):
         if own["wasted_ms"]:
@@ -127,7 +127,7 @@ def _add_totals(
 
 
 def _ranked(held: dict[tuple[str, str], Counter[str]], place: int, kind: str) -> Ranking[Counter[str]]:
-    """Return users (place 0) or accounts (1) by what they wasted."""
+    """Return users (place 0) or accounts (1) by their waste."""
     sums: dict[str, Counter[str]] = {}
     for key, own in held.items():
         sums.setdefault(key[place], Counter()).update(own)
@@ -155,7 +155,7 @@ def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:
 
 
 def _by_whom(ranked: Mapping[str, Ranking[Counter[str]]]) -> Iterator[Chart]:
-    """Yield what users and what accounts held and wasted, those that wasted most."""
+    """Yield charts of held and wasted time for the users and accounts with the most waste."""
     for kind, own in ranked.items():
         shown = [(name, sums) for name, sums in zip(own.names, own.groups, strict=True) if sums["wasted_ms"]][:SHOWN]
         series = [
@@ -172,7 +172,7 @@ def _by_whom(ranked: Mapping[str, Ranking[Counter[str]]]) -> Iterator[Chart]:
 
 
 def _by_cause(found: list[tuple[str, Counter[str]]], kinds: Ranking[str]) -> list[Chart]:
-    """Return what accounts wasted by cause; the last bar is all accounts that have none of their own."""
+    """Return the waste of accounts by cause; the last bar is all accounts without a separate one."""
     few = found[: SHOWN - 1] if len(found) > SHOWN else found
     bars = list(few)
     if others := found[len(few) :]:

@@ -1,1 +1,1 @@
-"""The methods that are compared, one file each; `gpuwaste.models.evaluate.method` says what a file has."""
+"""The compared methods, one file each; `gpuwaste.models.evaluate.method` describes the content of a file."""

@@ -1,6 +1,6 @@
-"""The same model with facts that only the run's end tells: what "predictions" made of them look like, for comparison.
+"""The same model with facts known only after the run: what "predictions" from them look like, for comparison.
 
-Not available at submission. Never ours: it stands in a column of its own, and only where it is asked for.
+Not available at submission. Never our model: it is shown in a separate column, only on request.
 """
 
 from typing import Final
@@ -19,12 +19,12 @@ AFTER_RUN: Final = True
 
 
 def supports(target: Target) -> bool:
-    """Outcomes only: with the run time known, walltime is no question."""
+    """Return whether it is an outcome: with the run time known, there is no walltime to predict."""
     return target.name in {"failure", "failure_or_cancel"}
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Fit on the vectors with what was known after the run beside them."""
+    """Fit on the vectors plus the facts known after the run."""
     vectors = np.column_stack([question.vectors, after_run(question.table)])
     return said(question.learn_on(vectors), question)
 

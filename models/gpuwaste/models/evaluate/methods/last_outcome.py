@@ -1,4 +1,4 @@
-"""How the user's last finished job ended; before the first one, the larger class of the first part."""
+"""The outcome of the user's last finished job; before the first one, the larger class of the first part."""
 
 from typing import Final
 
@@ -12,12 +12,12 @@ ORDER: Final = 20
 
 
 def supports(target: Target) -> bool:
-    """Probabilities alone have outcomes."""
+    """Return whether it is a probability: only these have outcomes."""
     return target.kind == "probability"
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say 0 or 1."""
+    """Return 0 or 1."""
     usual = float(question.y[question.learn].mean() >= 0.5)  # noqa: PLR2004 the larger class
     last = by_user(question.table, question.y, (np.nan,), lambda _, label: (label,))[question.test, 0]
     return MethodAnswer(np.where(np.isnan(last), usual, last))

@@ -1,7 +1,7 @@
-"""The mean of the user's last two ended jobs, at most what was asked for.
+"""The mean of the user's last two ended jobs, at most the request.
 
 D. Tsafrir, Y. Etsion, D. Feitelson: Backfilling Using System-Generated Predictions Rather than User Runtime Estimates
-(IEEE TPDS 18(6), 2007). With one ended job that one counts, with none the request.
+(IEEE TPDS 18(6), 2007). With one ended job its value is used, with none the request.
 """
 
 from typing import Final
@@ -16,12 +16,12 @@ ORDER: Final = 20
 
 
 def supports(target: Target) -> bool:
-    """Quantities alone have a mean."""
+    """Return whether it is a quantity: only these have a mean."""
     return target.kind == "quantiles"
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say the mean, bounded by the request."""
+    """Return the mean, bounded by the request."""
     last = by_user(question.table, question.y, (np.nan, np.nan), _after)[question.test]
     second = np.where(np.isnan(last[:, 1]), last[:, 0], last[:, 1])
     asked = request_cap(question.target.name, question.table)[question.test]

@@ -1,4 +1,4 @@
-"""The larger class of the first part for everybody: what no model may be worse than."""
+"""The larger class of the first part for every job: no model may be worse than this."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ ORDER: Final = 10
 
 
 def supports(target: Target) -> bool:
-    """Probabilities alone have classes."""
+    """Return whether it is a probability: only these have classes."""
     return target.kind == "probability"
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say the share of the first part."""
+    """Return the share of the first part."""
     rate = float(question.y[question.learn].mean())
     return MethodAnswer(np.full(len(question.test), rate))

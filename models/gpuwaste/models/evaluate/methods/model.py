@@ -1,4 +1,4 @@
-"""Ours: trees on the request and on the history that was known at submission, under the rolling correction."""
+"""Our model: trees on the request and on the history known at submission, under the rolling correction."""
 
 from typing import Final
 
@@ -10,17 +10,17 @@ ORDER: Final = 50
 
 
 def supports(target: Target) -> bool:
-    """Every target."""
+    """Return true: every target is supported."""
     return bool(target.name)
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say what `gpuwaste predict` would have said at each submission."""
+    """Return what `gpuwaste predict` would have predicted at each submission."""
     return said(question.learnt, question)
 
 
 def said(learnt: FittedModel, question: EvaluationTask) -> MethodAnswer:
-    """Return the answer of something learnt; its thresholds are those of the validation part."""
+    """Return the answer of a fitted model; its thresholds are those of the validation part."""
     values, points = learnt.values(question.table, question.busy)[question.test], learnt.fitted.model.thresholds
     if question.target.kind == "quantiles":
         return MethodAnswer(values, levels=question.target.quantiles)

@@ -1,4 +1,4 @@
-"""The model's quantiles as the trees give them, with no conformal shift: why the correction is there."""
+"""The trees' quantiles without a conformal shift: shows why the correction is needed."""
 
 from typing import Final
 
@@ -12,12 +12,12 @@ ORDER: Final = 30
 
 
 def supports(target: Target) -> bool:
-    """Quantities alone have quantiles."""
+    """Return whether it is a quantity: only these have quantiles."""
     return target.kind == "quantiles"
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say the quantiles, never falling with their level, none above the request."""
+    """Return the quantiles, never falling with their level, none above the request."""
     raw = question.learnt.raw[question.test].astype(np.float64)
     asked = request_cap(question.target.name, question.table)[question.test]
     limits = np.exp(np.maximum.accumulate(raw, axis=1))

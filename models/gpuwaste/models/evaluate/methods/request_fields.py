@@ -1,4 +1,4 @@
-"""The same trees on the request alone: what the model would be without history."""
+"""The same trees on only the request: the model without history."""
 
 from typing import Final
 
@@ -15,16 +15,16 @@ ORDER: Final = 40
 
 
 def supports(target: Target) -> bool:
-    """Every target can be asked of the request."""
+    """Return true: every target can be predicted from the request."""
     return bool(target.name)
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Fit, calibrate and correct as the model is."""
+    """Fit, calibrate and correct in the same way as the model."""
     vectors = np.ascontiguousarray(question.vectors[:, request_columns()])
     return said(question.learn_on(vectors), question)
 
 
 def request_columns() -> NDArray[np.intp]:
-    """Return the places of the features that say nothing of the past: they come first."""
+    """Return the places of the features that do not depend on the past: they are the first ones."""
     return np.arange(sum(len(group.features) for group in GROUPS if not group.history))

@@ -1,4 +1,4 @@
-"""What the user asked for: never too little where the scheduler enforces it, mostly far too much."""
+"""The user's request: never too little where the scheduler enforces it, mostly far too much."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ ORDER: Final = 10
 
 
 def supports(target: Target) -> bool:
-    """Quantities alone are asked for."""
+    """Return whether it is a quantity: only these are requested."""
     return target.kind == "quantiles"
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say the request; a job that did not say one has no limit (inf)."""
+    """Return the request; a job without one has no limit (inf)."""
     asked = request_cap(question.target.name, question.table)[question.test]
     return MethodAnswer(np.where(np.isnan(asked), np.inf, asked)[:, None])

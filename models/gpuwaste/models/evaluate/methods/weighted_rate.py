@@ -1,4 +1,4 @@
-"""The user's exponentially weighted rate, which starts from the rate of the first part."""
+"""The user's exponentially weighted rate, starting from the rate of the first part."""
 
 from typing import Final
 
@@ -12,12 +12,12 @@ WEIGHT: Final = 0.2  # of the newest outcome: the last five make two thirds of t
 
 
 def supports(target: Target) -> bool:
-    """Probabilities alone have rates."""
+    """Return whether it is a probability: only these have rates."""
     return target.kind == "probability"
 
 
 def answer(question: EvaluationTask) -> MethodAnswer:
-    """Say the rate; the threshold is the one with the best F1 on validation rows."""
+    """Return the rate; the threshold is the one with the best F1 on validation rows."""
     usual = float(question.y[question.learn].mean())
     rate = by_user(question.table, question.y, (usual,), _after)[:, 0]
     seen = question.y[question.validate]

@@ -1,7 +1,8 @@
 """The families of programs that calibration measures, written once for jax and torch.
 
-`ops` is a backend's vocabulary (jax_ops.py, torch_ops.py); `p(name, *shape)` returns a parameter. Layouts are those of
-the framework's users: images are batch, height, width, channels in jax and batch, channels, height, width in torch.
+`ops` is a backend's set of operations (jax_ops.py, torch_ops.py); `p(name, *shape)` returns a parameter. Layouts are
+those of the framework's users: images are batch, height, width, channels in jax and batch, channels, height, width in
+torch.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 Sizes = dict[str, int]
 Parameters = Callable[..., Any]
-Net = tuple[Any, Parameters]  # a backend's vocabulary, and where parameters are from
+Net = tuple[Any, Parameters]  # a backend's operations, and the source of parameters
 Inputs = dict[str, tuple[tuple[int, ...], int]]  # by name: shape, and 0 for floats or the number of ids
 
 

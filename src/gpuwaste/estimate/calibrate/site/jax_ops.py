@@ -1,4 +1,4 @@
-"""Calibration with jax: the vocabulary of families.py, and a program as a compiled step with its HLO text."""
+"""Calibration with jax: the operations of families.py, and a program as a compiled step with its HLO text."""
 
 from collections.abc import Callable
 from typing import Any
@@ -140,13 +140,13 @@ class JaxOps:
 
 
 def facts() -> dict[str, str]:
-    """Return what the measurements depend on."""
+    """Return the framework and device that the measurements depend on."""
     device = jax.devices()[0]
     return {"framework": f"jax {jax.__version__}", "device": device.device_kind, "platform": device.platform}
 
 
 def prepare(program: dict[str, Any]) -> tuple[Callable[[int], None], bytes]:
-    """Return what runs so many steps and waits for them, and the program's HLO text."""
+    """Return a function that runs a number of steps and waits for them, and the program's HLO text."""
     dtype, train, sizes = DTYPES[program["precision"]], program["mode"] == "train", program["sizes"]
     forward = families.FORWARD[program["family"]]
     asked = families.inputs_of(program["family"], sizes, lambda batch, side, channels: (batch, side, side, channels))
@@ -189,7 +189,7 @@ def prepare(program: dict[str, Any]) -> tuple[Callable[[int], None], bytes]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether a program failed because it is too large."""
+    """Return whether a program failed because it is too large."""
     return "RESOURCE_EXHAUSTED" in str(error) or "out of memory" in str(error).lower()
 
 

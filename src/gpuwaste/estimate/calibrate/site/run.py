@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-LEAST_S = 0.3  # of the measured steps together
+LEAST_S = 0.3  # total of the measured steps
 LEAST_STEPS, MOST_STEPS = 5, 2000
 PARTS = 5  # of the measured steps, each timed, for the spread
 TRIES = 2
@@ -25,7 +25,7 @@ CLOCKS = "name,driver_version,clocks.sm,clocks.max.sm,power.limit"
 
 
 def main() -> int:
-    """Measure until the plan is done or the budget is spent; exit code 0 done, 3 programs are left."""
+    """Measure until the plan is done or the budget is spent; exit code 0: done, 3: programs are left."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", type=Path, required=True, help="directory with plan.jsonl; records go there")
     parser.add_argument("--framework", choices=("auto", "jax", "torch"), default="auto")
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def load_backend(name: str) -> Any:
-    """Return jax_ops or torch_ops: the one asked for, else the first whose framework is installed."""
+    """Return jax_ops or torch_ops: the requested one, else the first whose framework is installed."""
     names = ("jax", "torch") if name == "auto" else (name,)
     missing = []
     for each in names:
@@ -74,7 +74,7 @@ def load_backend(name: str) -> Any:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the JSON lines of a file; a last line that was cut by a kill is left out."""
+    """Return the JSON lines of a file; a last line that a kill has cut is left out."""
     if not path.exists():
         return []
     found = []
@@ -99,7 +99,7 @@ def to_do(plan: list[dict[str, Any]], records: list[dict[str, Any]]) -> list[dic
 
 
 def append(path: Path, record: dict[str, Any]) -> None:
-    """Add one line, on disk when this returns."""
+    """Append one line and sync it to disk."""
     cut = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
     with path.open("a", encoding="utf-8") as stream:
         stream.write(("\n" if cut else "") + json.dumps(record, sort_keys=True) + "\n")
@@ -137,14 +137,14 @@ def measured(backend: Any, program: dict[str, Any], folder: Path) -> dict[str, A
 
 
 def timed(steps: Any, count: int) -> float:
-    """Return the seconds of so many steps."""
+    """Return the seconds of `count` steps."""
     began = time.perf_counter()
     steps(count)
     return time.perf_counter() - began
 
 
 def gpu_state() -> dict[str, Any]:
-    """Return name, driver and clocks of the first GPU as nvidia-smi has them right after a measurement."""
+    """Return name, driver and clocks of the first GPU as nvidia-smi reports them right after a measurement."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
     command = ["nvidia-smi", f"--query-gpu={CLOCKS}", "--format=csv,noheader,nounits", "-i", visible]
     try:

@@ -1,4 +1,4 @@
-"""Calibration with torch: the vocabulary of families.py, and a program as an eager step with what the probe writes."""
+"""Calibration with torch: the operations of families.py, and a program as an eager step with the probe's output."""
 
 import sys
 import tempfile
@@ -130,8 +130,8 @@ class TorchOps:
         return torch.stack(found, dim=1)
 
 
-class ProgramModule(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is not where this is checked
-    """A program of the plan; parameters are made when the forward pass first asks for them."""
+class ProgramModule(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is missing where this is checked
+    """A program of the plan; parameters are made when the forward pass first uses them."""
 
     def __init__(self, program: dict[str, Any]) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class ProgramModule(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is
         return families.FORWARD[self.program["family"]]((TorchOps, self.parameter), named, self.program["sizes"])
 
     def parameter(self, name: str, *shape: int) -> Any:
-        """Return a parameter as the program computes with it: training keeps f32 and casts."""
+        """Return a parameter in the type in which the program computes: training keeps f32 and casts."""
         if name not in self.weights:
             kept = torch.float32 if self.program["mode"] == "train" else self.dtype
             self.weights[name] = nn.Parameter(torch.randn(shape, dtype=torch.float32, device=_place()).to(kept) * 0.05)
@@ -153,13 +153,13 @@ class ProgramModule(nn.Module):  # type: ignore[misc, unused-ignore]  # torch is
 
 
 def facts() -> dict[str, str]:
-    """Return what the measurements depend on."""
+    """Return the framework and device that the measurements depend on."""
     device = torch.cuda.get_device_name(0) if DEVICE == "cuda" else "cpu"
     return {"framework": f"torch {torch.__version__}", "device": device, "platform": DEVICE}
 
 
 def prepare(program: dict[str, Any]) -> tuple[Any, bytes]:
-    """Return what runs so many steps and waits for them, and the program as the probe writes it."""
+    """Return a function that runs a number of steps and waits for them, and the program as the probe writes it."""
     parts = parts_of(program)
     optimizer = parts["optimizer"](parts["model"].parameters()) if "optimizer" in parts else None
 
@@ -173,7 +173,7 @@ def prepare(program: dict[str, Any]) -> tuple[Any, bytes]:
 
 
 def parts_of(program: dict[str, Any], device: str = DEVICE) -> dict[str, Any]:
-    """Return model, inputs, loss and optimizer, as the probe takes them."""
+    """Return model, inputs, loss and optimizer in the format that the probe expects."""
     _places.append(device)
     try:
         model = ProgramModule(program)
@@ -194,12 +194,12 @@ def parts_of(program: dict[str, Any], device: str = DEVICE) -> dict[str, Any]:
 
 
 def probed() -> dict[str, Any]:
-    """Return the parts of the program that is written; the probe calls this on shapes without contents."""
+    """Return the parts of the program to write; the probe calls this on shapes without contents."""
     return parts_of(_current[-1], "cpu")
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether a program failed because it is too large."""
+    """Return whether a program failed because it is too large."""
     full = isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in str(error).lower()
     if full and DEVICE == "cuda":
         torch.cuda.empty_cache()
@@ -220,7 +220,7 @@ def _inputs(program: dict[str, Any]) -> Any:
 
 
 def _probed(program: dict[str, Any]) -> bytes:
-    """Run the probe on the program as its users do."""
+    """Run the probe on the program, as users do."""
     arguments = sys.argv
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.json"

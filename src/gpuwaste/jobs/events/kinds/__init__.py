@@ -1,1 +1,1 @@
-"""The families of the catalogue: each file has KINDS, and is found by being here."""
+"""The families of the catalogue: each file in this folder has KINDS and is loaded."""

@@ -1,4 +1,4 @@
-"""Family action: what rules want done to a run or a node, and each step until it is done, or not."""
+"""Family action: actions that rules want on a run or a node, and each step until they are done or not."""
 
 from typing import Annotated, Final
 

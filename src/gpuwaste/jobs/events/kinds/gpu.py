@@ -9,7 +9,7 @@ from gpuwaste.jobs.events.event_kind import EventKind, OfRun
 
 
 class OfHeldGpu(OfRun, frozen=True):
-    """What data about a GPU of a run begins with."""
+    """The first fields of data about a GPU of a run."""
 
     user: str
     account: str

@@ -1,4 +1,4 @@
-"""Family job: what happens to runs, and what was said of their submission."""
+"""Family job: what happens to runs, and the verdicts on their submission."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -14,7 +14,7 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 
 
 class RunTold(OfRun, frozen=True):
-    """A run, as accounting and the ledger know it when the event is handed over."""
+    """A run with its data in accounting and the ledger when the event is delivered."""
 
     start: Annotated[Int64, Meta(description="UTC seconds; of job.submitted the submission.")]
     job: Annotated[JobRecord | None, Meta(description="null where accounting tells this run no more.")]

@@ -1,4 +1,4 @@
-"""Family model: the models that predict, how they fare, and how one takes another's place."""
+"""Family model: the models that predict, their quality, and how one replaces another."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
@@ -50,7 +50,7 @@ class ModelInUse:
 
 @dataclass(frozen=True, slots=True)
 class ModelTrained:
-    """A bundle that came into the registry."""
+    """A bundle that was added to the registry."""
 
     cluster: str
     name: str

@@ -1,4 +1,4 @@
-"""Family node: agents that fall silent."""
+"""Family node: agents that stop reporting."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final

@@ -1,1 +1,1 @@
-"""The sources of job history, one file each: see `gpuwaste.jobs.importers.history_source` for what a file must have."""
+"""The sources of job history, one module each; `gpuwaste.jobs.importers.history_source` describes what each needs."""

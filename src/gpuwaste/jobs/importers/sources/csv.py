@@ -22,7 +22,7 @@ _MAX_PAGE_B: Final = 64 * 1024**2
 
 
 def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[JobRecord | BadRow]:
-    """Read a page by the mapping that was given with it."""
+    """Read a page with the mapping in its context."""
     mapped = parse_mapping(context["mapping"], "the mapping", context["zone"])
     first = context["header_line"].encode("utf-8", "surrogateescape")
     skip = data.startswith(first)
@@ -31,7 +31,7 @@ def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[Job
 
 
 class CsvFile:
-    """A file with a header; `zone` is of dates that have none, where the mapping names none."""
+    """A file with a header; `zone` is for dates without one, where the mapping names none."""
 
     kind = KIND
 
@@ -67,7 +67,7 @@ class CsvFile:
 
 
 def _cut(lines: Iterable[bytes], position: int, line: int, *, page_b: int) -> Iterator[Cut]:
-    """Cut at ends of lines where every quote is closed; a newline may stand between quotes."""
+    """Cut at line ends where every quote is closed; a newline may be inside quotes."""
     parts: list[bytes] = []
     size = quotes = 0
     for text in lines:

@@ -1,4 +1,4 @@
-"""sacct: files that `sacct -P` wrote, and accounting itself, a window at a time."""
+"""sacct: files that `sacct -P` wrote, and live accounting, one window at a time."""
 
 import io
 from codecs import BOM_UTF8
@@ -22,7 +22,7 @@ KIND: Final = "sacct"
 
 
 def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[JobRecord | BadRow]:
-    """Read a page; header lines, of which files that were joined have several, are counted."""
+    """Read a page; header lines are counted, as concatenated files have several."""
     lines = _counted_headers(io.BytesIO(data), context["header"].encode(), notes)
     columns, delimiter = columns_of(context["columns"].split(",")), context["delimiter"].encode()
     return parse_sacct(lines, context["cluster"], columns, delimiter, zone_of(context["zone"]))
@@ -36,7 +36,7 @@ def _counted_headers(lines: Iterable[bytes], header: bytes, notes: Notes) -> Ite
 
 
 class SacctFile:
-    """A file with any columns, named by its header or by `columns` (as sacct's --format), dates in `zone`."""
+    """A file with any columns, named by its header or by `columns` (like sacct's --format), dates in `zone`."""
 
     kind = KIND
 
@@ -88,27 +88,27 @@ class SacctFile:
 
 
 class RawAccounting(Protocol):
-    """Accounting's own text, as `CommandClient` gives it."""
+    """The raw text of accounting, as `CommandClient` returns it."""
 
     def accounting_columns(self) -> tuple[str, ...]:
         """Return the columns of the lines."""
         ...
 
     def accounting_lines(self, start: int, end: int, delimiter: bytes, cluster: str = "") -> Generator[bytes]:
-        """Yield the lines about the runs that overlap [start, end], UTC seconds, of a cluster, "" of the own one."""
+        """Yield the lines of the runs that overlap [start, end], UTC seconds, of a cluster, "" for the own one."""
         ...
 
 
 class SacctLive:
-    """Accounting as sacct tells it, in UTC and epoch seconds."""
+    """Live accounting from sacct, in UTC and epoch seconds."""
 
     kind = KIND
     size: int | None = None
 
     def __init__(self, slurm: RawAccounting, cluster: str, period: AccountingPeriod, *, asked: str = "") -> None:
-        """Ask for the columns. Raises SlurmError.
+        """Query the columns. Raises SlurmError.
 
-        `cluster` names the runs; `asked` is the cluster that slurmdbd is asked for, "" the host's own.
+        `cluster` is the cluster's name in the runs; `asked` is the one requested from slurmdbd, "" the host's own.
         """
         self.cluster = cluster
         self._asked = asked
@@ -127,7 +127,7 @@ class SacctLive:
         }
 
     def pages(self, resume: Resume | None) -> Iterator[RawPage]:
-        """Ask a window at a time."""
+        """Query one window at a time."""
         return window_pages(self.key, self._period, self._window, resume)
 
     def _window(self, start: int, end: int) -> Iterator[Cut]:

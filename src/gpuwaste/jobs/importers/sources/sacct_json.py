@@ -20,7 +20,7 @@ KIND: Final = "sacct_json"
 
 
 def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[JobRecord | BadRow]:
-    """Read a page; each job names its cluster, the one that was given is for those that do not."""
+    """Read a page; each job names its cluster, the given one is for jobs that do not."""
     del notes
     for number, row in enumerate(parse_page(data, ""), 1):
         if isinstance(row, BadRow) or row.cluster:
@@ -46,7 +46,7 @@ class SacctJson:
         self._page_b = page_b
 
     def pages(self, resume: Resume | None) -> Iterator[RawPage]:
-        """Yield the pieces after the last one that was stored; all where the file holds something else there."""
+        """Yield the pieces after the last one that was stored; all where the content there differs."""
         start = 0
         if resume is not None and resume.context == self.context:
             stored = next((cut for cut in self._cuts() if cut.position == resume.position), None)

@@ -21,15 +21,15 @@ def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[Job
 
 
 class RawAnswers(Protocol):
-    """Accounting's own answers, as `RestClient` gives them."""
+    """The raw answers about accounting, as `RestClient` returns them."""
 
     def pages(self, start: int, end: int) -> Iterator[bytes]:
-        """Yield the raw answers about the runs that overlap [start, end], UTC seconds."""
+        """Yield the raw answers for the runs that overlap [start, end], UTC seconds."""
         ...
 
 
 class Slurmrestd:
-    """Accounting as slurmrestd tells it."""
+    """Live accounting from slurmrestd."""
 
     kind = KIND
     size: int | None = None
@@ -42,7 +42,7 @@ class Slurmrestd:
         self._period = period
 
     def pages(self, resume: Resume | None) -> Iterator[RawPage]:
-        """Ask a window at a time; the client parts it further where an answer is too large."""
+        """Query one window at a time; the client splits it further where an answer is too large."""
         return window_pages(self.key, self._period, self._window, resume)
 
     def _window(self, start: int, end: int) -> Iterator[Cut]:

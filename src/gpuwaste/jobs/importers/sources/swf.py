@@ -20,7 +20,7 @@ _COUNTED: Final = ("users", "requested_time", "waits", "assumed_starts", "status
 
 
 def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[JobRecord | BadRow]:
-    """Read a page; what the log knows is counted."""
+    """Read a page; the facts of the log are counted."""
     origin = int(context["origin"]) if context["origin"] else None
     facts, rows = read_swf(io.BytesIO(data), context["cluster"], origin)
     yield from rows
@@ -28,7 +28,7 @@ def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[Job
 
 
 class SwfFile:
-    """A log; its cluster is its file's name where it is not given."""
+    """A log; its cluster is the file's name where it is not given."""
 
     kind = KIND
 
