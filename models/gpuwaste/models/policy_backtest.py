@@ -256,7 +256,7 @@ def false_reject_ratio(rows: Sequence[PolicyReplayRow]) -> float | None:
 
 
 class ReplaySpending:
-    """Spending (policy.facts) of a replay."""
+    """Spending of a replay (policy_case.py)."""
 
     def __init__(self) -> None:
         self._day = date.min

@@ -73,7 +73,7 @@ class BudgetCounts(Part):
             self._spent.clear()
 
     def charge(self, user: str, decision: PolicyOutcome) -> None:
-        """Count a decision's spending, by the same rule as wire.verdict_outbox."""
+        """Count a decision's spending, by the same rule as verdict_outbox.py."""
         if decision.action == "reject":
             self._spent["reject", user] += 1
         if decision.override and decision.held == "override":

@@ -1,6 +1,6 @@
 """A Gaussian process on the roofline's residuals: the logarithm of measured over computed time.
 
-Two programs are similar by their op mix (Matern kernels over time_features, a wide and a narrow one) and by their
+Two programs are similar by their op mix (Matern kernels over `features_of`, a wide and a narrow one) and by their
 family: programs of one family share an offset and a separate kernel. A site's own runs enter as a family. Prediction
 needs numpy only; the parameters of the kernel are found by gpuwaste.models.time_fit.
 """

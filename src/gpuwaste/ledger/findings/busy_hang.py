@@ -1,9 +1,9 @@
 """GPUs at 100 % for a long time while almost nothing is computed: usually a collective that waits for a lost peer.
 
 Thresholds. hang_min_s (half an hour) at 95 % and more, in hours in which the SMs were busy below a tenth of the time
-or, where the card does not report that, the power stayed below a quarter of its limit (waste.load has both limits: a
-waiting kernel occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre
-cards).
+or, where the card does not report that, the power stayed below a quarter of its limit: a waiting kernel occupies few
+SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre cards. Both limits are in
+`ledger/run_judging.py`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -27,7 +27,7 @@ class _Prepared(NamedTuple):
 def waits_of(queue: SchedulerQueue, asked: QueueJobs, places: Sequence[int | None], draws: int, seed: int) -> Ints:
     """Return the waits [draws, c] of requests, each behind the first `place` jobs of the queue; -1: it never starts.
 
-    Each is simulated without the others. The queue has been checked (checks.py). Requests behind all others are
+    Each is simulated without the others. The queue has been `checked`. Requests behind all others are
     simulated together, since they do not affect each other.
     """
     rng = np.random.default_rng([seed, 0])

@@ -35,7 +35,7 @@ def log_wait(wait_s: float) -> float:
 class WaitShifts:
     """Corrects p10, p50 and p90 of waits, in seconds; feed `observe` in the order of the starts.
 
-    With fewer than predict.conformal.MIN_ENDS observed waits nothing is corrected.
+    With fewer than conformal_shifts.MIN_ENDS observed waits nothing is corrected.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class WaitShifts:
         self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(spread), above=above)
 
     def pack(self) -> NDArray[np.float64]:
-        """Return the learnt state, as predict.conformal.Shifts.pack."""
+        """Return the learnt state, as Shifts.pack."""
         return self._shifts.pack()
 
     def unpack(self, rows: NDArray[np.float64]) -> None:
