@@ -1,9 +1,7 @@
 """`gpuwaste simulate generate` and `sweep`, end to end: files, processes that die, Ctrl-C, job arrays."""
 
-import importlib
 import json
 import os
-import pkgutil
 import signal
 import subprocess
 import sys
@@ -14,7 +12,6 @@ from typing import Any
 import pytest
 from tests.integration.cli import sweep_cases
 
-import gpuwaste.sim
 from gpuwaste.cli.main import main
 from gpuwaste.sim.sweep_results import SweepFolder
 from gpuwaste.sim.sweep_runners import NOTED, ArrayRequest, run_locally, run_on_slurm
@@ -26,14 +23,12 @@ LONG = 'seeds = 400\n[fixed]\nschedulers = ["fcfs"]\n[grid]\ngenerate = ["lublin
 MANY = 400  # seeds of it: far more than a busy machine runs before it is interrupted
 
 
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave few jobs of other processes to the interpreter: compiling takes longer.
 
-    Loops of this process are loaded before: one that is compiled cannot call one that is not.
+    Not for tests that simulate in this process: what is compiled cannot call what is not.
     """
-    for module in pkgutil.walk_packages(gpuwaste.sim.__path__, "gpuwaste.sim."):
-        importlib.import_module(module.name)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
 
 
@@ -120,6 +115,7 @@ def test_wrong_words_are_one_line(words: str, said: str, capsys: pytest.CaptureF
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_a_sweep_and_the_same_once_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first run does every case, the second none, and both print the same summary."""
     study(tmp_path)
@@ -145,6 +141,7 @@ def test_a_sweep_and_the_same_once_more(tmp_path: Path, capsys: pytest.CaptureFi
     assert document["means"][0]["n"] == 4
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_a_process_that_dies_and_one_that_hangs_fail_their_cases_alone(tmp_path: Path) -> None:
     """Of eight cases one kills its process and one never ends; six have rows, two their errors, and all are told."""
     found, into = study(tmp_path, SMALL.replace("seeds = 4", "seeds = 8")), folder(tmp_path)
@@ -160,6 +157,7 @@ def test_a_process_that_dies_and_one_that_hangs_fail_their_cases_alone(tmp_path:
     assert {case.seed for case in into.left(found.cases)} == {sweep_cases.DIES, sweep_cases.HANGS}
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_an_interrupted_sweep_leaves_what_it_has(tmp_path: Path) -> None:
     """After Ctrl-C results so far are readable, no process is left, and the next sweep goes on."""
     found = study(tmp_path, LONG)
@@ -180,6 +178,7 @@ def test_an_interrupted_sweep_leaves_what_it_has(tmp_path: Path) -> None:
     assert group_ends(process.pid)
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_a_job_array_runs_every_case(tmp_path: Path) -> None:
     """Through submitit, tasks on this host run their parts of the cases; a bad case keeps its error."""
     text = SMALL.replace('"lublin:jobs=30"', '"lublin:jobs=30", "lublin:jobs=0"')
@@ -192,6 +191,7 @@ def test_a_job_array_runs_every_case(tmp_path: Path) -> None:
     assert len(into.left(found.cases)) == 4
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_what_slurm_says_of_an_array_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +209,7 @@ def test_what_slurm_says_of_an_array_is_one_line(
     assert all(folder(tmp_path).result_of(case) is None for case in found.cases)
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_a_task_that_ends_while_the_sweep_is_taken_up_again_keeps_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
