@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
+
+from msgspec import Meta
 
 from gpuwaste.core.errors import ModelError, ParseError
+from gpuwaste.core.fields import Utc
 from gpuwaste.core.files import TEMPORARY, sync_directory
 from gpuwaste.core.text import PLAIN_NAME, words_of
 
@@ -32,8 +35,8 @@ class BundleManifest:
     """What the manifest of every bundle has; the name becomes that of its directory."""
 
     name: str
-    created_utc: int  # seconds
-    files: Mapping[str, str]  # the sha256 in hex of each other file of the bundle
+    created_utc: Utc
+    files: Annotated[Mapping[str, str], Meta(description="sha256 of each other file of the bundle, hex.")]
 
 
 M = TypeVar("M", bound=BundleManifest)
