@@ -24,6 +24,7 @@ from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.agent_config import AgentConfig
+from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.site_config import CommonConfig
@@ -41,7 +42,7 @@ GPUS: Final = 8
 NODE: Final = "gpu1"
 
 
-class DayClock:
+class DayClock(Clock):
     """Time that jumps over the sampler's waits; other threads wait in proportion."""
 
     def __init__(self, start_us: int, ticks: int) -> None:
@@ -87,7 +88,7 @@ class DayClock:
             self.folding_s += time.monotonic() - began
 
 
-class LastSeconds:
+class LastSeconds(Clock):
     """The real clock, ten seconds late: a collector that follows it reads the last ten seconds of duty samples."""
 
     def utc_us(self) -> int:

@@ -78,7 +78,7 @@ def measured(home: Path, jobs: int, running: int, due: int) -> dict[str, float |
     """Return the figures; the clock's time and, as `cpu`, that of all threads of this process."""
     promote(home / "models")
     clock = SystemClock()
-    now = clock.utc_us() // 1_000_000
+    now = clock.utc_s()
     fill(home / "hub.duckdb", now, jobs, running, due)
     store = HubStore.open(home / "hub.duckdb", clock, 512)
     own: dict[str, Any] = {"clock": clock, "models_dir": home / "models", "state_dir": home}

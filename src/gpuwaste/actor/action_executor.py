@@ -181,7 +181,7 @@ class ActionExecutor:
         return None
 
     def _send(self, task: _ActionTask, plan: Plan) -> ActionResult | None:
-        entry, now = task.entry, self._clock.utc_us() // 1_000_000
+        entry, now = task.entry, self._clock.utc_s()
         if reason := self._hindrance(entry, now):
             self._waits(_NOT_SENT, entry, reason=reason)
             return None
@@ -277,7 +277,7 @@ class ActionExecutor:
             event.log(kind=entry.kind, subject=entry.subject, **why)
 
     def _expired(self, entry: ActionEntry) -> bool:
-        return entry.expires <= self._clock.utc_us() // 1_000_000
+        return entry.expires <= self._clock.utc_s()
 
 
 def _over(entry: ActionEntry, seen: LookResult, *, sent: bool, answer: str = "") -> ActionResult:

@@ -55,7 +55,7 @@ class ActionJournal(DurableFile, Part):
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of an actor. Raises StoreError."""
-        now = parts.get(ActorPorts).clock.utc_us() // 1_000_000
+        now = parts.get(ActorPorts).clock.utc_s()
         return cls(Path(parts.get(Config).actor.state_dir) / JOURNAL, now)
 
     def before(self, action: str) -> SentBefore:

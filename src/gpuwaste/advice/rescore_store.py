@@ -92,13 +92,13 @@ class RescoreStore:
     def due(self, cluster: str, lead: Lead, most: int) -> list[DueRun]:
         """Return what is due now, up to `most`, those before their limit last. Raises StoreError."""
         with self._store.reader() as db:
-            rows = db.rows("rescored_due", {**lead.parameters(cluster, self._now()), "most": most})
+            rows = db.rows("rescored_due", {**lead.parameters(cluster, self._clock.utc_s()), "most": most})
         return [DueRun(job_record(row), row["moment"], row["limit_at"]) for row in rows]
 
     def next_at(self, cluster: str, lead: Lead) -> int | None:
         """Return the first instant after now at which a known run is due. Raises StoreError."""
         with self._store.reader() as db:
-            found = db.rows("rescored_next", lead.parameters(cluster, self._now()))[0]["at_utc"]
+            found = db.rows("rescored_next", lead.parameters(cluster, self._clock.utc_s()))[0]["at_utc"]
         return None if found is None else int(found)
 
     def add(
@@ -114,7 +114,7 @@ class RescoreStore:
             rows = to_json(map(_COLUMNS.row, said))
             new = len(db.run("rescored_add", {"rows": rows, "shape": _COLUMNS.shape}).fetchall())
             if told:
-                append_told(db, told, self._now())
+                append_told(db, told, self._clock.utc_s())
             if also is not None:
                 also(db)
         return new
@@ -127,9 +127,6 @@ class RescoreStore:
         with self._store.reader() as db:
             rows = db.rows("rescored_of", {"runs": to_json(keys), "most": MOST})
         return [_rescore(row) for row in rows]
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _rescore(row: Mapping[str, Any]) -> Rescore:

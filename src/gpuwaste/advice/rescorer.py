@@ -86,11 +86,11 @@ class Rescorer:
         if due == MOST and new:
             return SOON_S
         following = self._store.next_at(cluster, self._settings.lead)
-        return EVERY_S if following is None else min(max(following - self._now(), SOON_S), EVERY_S)
+        return EVERY_S if following is None else min(max(following - self._clock.utc_s(), SOON_S), EVERY_S)
 
     def _keep(self, due: Sequence[DueRun]) -> int:
         """Score some runs and store their predictions. Return how many were new."""
-        now = self._now()
+        now = self._clock.utc_s()
         # A run at its limit without a probability is scored again in a minute: runs of this user may end until then.
         found = [one for one in self._scored(due, now) if one.said.moment != "limit" or one.said.limit_p is not None]
         near = [one for one in found if one.said.limit_p is not None and one.said.limit_p >= self._settings.least_p]
@@ -106,9 +106,6 @@ class Rescorer:
                 return
             for one, scored in zip(page, answer[0], strict=True):
                 yield LimitForecast(one.job, _said(one, scored, now, answer[1]))
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _said(due: DueRun, scored: Scored, now: int, model_hash: str) -> Rescore:

@@ -82,7 +82,7 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
     if lake is None and not path.exists():
         raise NoDataError(f"{path}: no store in this place: run gpuwaste history import first")
     with _opened_to_read(path, lake) as store:
-        document = status_document(store, str(path if lake is None else lake.data), SystemClock().utc_us() // 1_000_000)
+        document = status_document(store, str(path if lake is None else lake.data), SystemClock().utc_s())
     return document, status_text(document)
 
 
@@ -184,7 +184,7 @@ def _period(options: argparse.Namespace, config: Config) -> "AccountingPeriod":
 
     now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
     start = None if options.starttime is None else parse_time(options.starttime, now)
-    end = min(parse_time(options.endtime, now), SystemClock().utc_us() // 1_000_000)
+    end = min(parse_time(options.endtime, now), SystemClock().utc_s())
     if start is not None and start >= end:
         raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
     return AccountingPeriod(

@@ -107,7 +107,7 @@ def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
     trained = train_times(
         options.directories,
         registry,
-        created_utc=SystemClock().utc_us() // 1_000_000,
+        created_utc=SystemClock().utc_s(),
         name=options.name,
         seed=options.seed,
         promote=options.promote,

@@ -53,7 +53,7 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
         source,
         registry,
         settings,
-        created_utc=SystemClock().utc_us() // 1_000_000,
+        created_utc=SystemClock().utc_s(),
         promote=options.promote,
         challenge=options.challenge,
         progress=progress,
@@ -133,7 +133,7 @@ def train_waits_and_tell(options: argparse.Namespace, config: Config) -> int:
     trained = train_waits(
         source,
         models_dir,
-        created_utc=SystemClock().utc_us() // 1_000_000,
+        created_utc=SystemClock().utc_s(),
         since=None if options.starttime is None else parse_time(options.starttime),
         seed=options.seed,
         threads=max(1, options.threads),

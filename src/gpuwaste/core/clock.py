@@ -16,6 +16,10 @@ class Clock(Protocol):
         """Wall clock, microseconds since the epoch, UTC; may step."""
         ...
 
+    def utc_s(self) -> int:
+        """Wall clock, whole seconds since the epoch, UTC; may step."""
+        return self.utc_us() // 1_000_000
+
     def mono_us(self) -> int:
         """Steady clock, microseconds since an arbitrary origin; never steps back."""
         ...
@@ -25,7 +29,7 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
+class SystemClock(Clock):
     """The host's clocks."""
 
     def utc_us(self) -> int:

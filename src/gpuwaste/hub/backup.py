@@ -65,7 +65,7 @@ class Backups(Part):
             if self._thread is None or not self._thread.is_alive():
                 self._drop()
                 self._check_room()
-                self._state = {"state": "copying", "began_utc": self._clock.utc_us() // 1_000_000}
+                self._state = {"state": "copying", "began_utc": self._clock.utc_s()}
                 self._thread = threading.Thread(target=self._copy, name="backup", daemon=True)
                 self._thread.start()
             return dict(self._state)
@@ -109,7 +109,7 @@ class Backups(Part):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
             rows, schema = self._store.copy_to(folder / STORE)
-            about = About(schema, own_version(), self._clock.utc_us() // 1_000_000, self._cluster(), rows)
+            about = About(schema, own_version(), self._clock.utc_s(), self._cluster(), rows)
             copy = folder / STORE
             sources = [*self._beside(), BackupSource(STORE, copy.open("rb"), copy.stat().st_size)]
         except (GpuwasteError, OSError) as error:

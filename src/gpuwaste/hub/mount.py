@@ -38,7 +38,7 @@ class HubReading:
 
     def now(self) -> int:
         """Return UTC seconds."""
-        return self._parts.get(HostPorts).clock.utc_us() // 1_000_000
+        return self._parts.get(HostPorts).clock.utc_s()
 
     def get(self, kind: type[_T]) -> _T:
         """Return a part of the hub."""

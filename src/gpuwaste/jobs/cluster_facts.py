@@ -98,7 +98,7 @@ class ClusterFacts(Part):
             try:
                 nodes = tuple(self._slurm.nodes())
                 self._nodes = {n.name: self._resolve(n.address or n.name) | {n.address} for n in nodes}
-                self.nodes, self.nodes_read = nodes, self._clock.utc_us() // 1_000_000
+                self.nodes, self.nodes_read = nodes, self._clock.utc_s()
             except (SlurmError, ParseError) as error:
                 _NODES_STALE.log(error=error)
             self._asked_us = self._clock.mono_us()

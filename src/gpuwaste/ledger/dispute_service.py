@@ -38,7 +38,7 @@ class DisputeStore:
 
     def add(self, runs: Collection[JobRecord], user: str, words: str) -> None:
         """Store the statement of `user` on runs; it replaces earlier statements on them."""
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         said = {"user": user, "at_utc": now, "words": storable(words)}
         rows = [{**_key(run.run_key), "printed_id": run.printed_id, **said} for run in runs]
         if rows:

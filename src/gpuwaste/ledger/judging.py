@@ -125,7 +125,7 @@ class Judging(Part):
         settings = wanted if rules.same(wanted) else LedgerSettings.from_text(rules.thresholds, wanted.pending_s)
         total = 0
         while not stop.is_set() and wanted is self._wanted:
-            now = self._clock.utc_us() // 1_000_000
+            now = self._clock.utc_s()
             rules, judged = judge_next(self._store, rules, settings, now, self._step_runs)
             total += judged
             self._note(rules, now)

@@ -265,7 +265,7 @@ class SharedRuns(Part):
             for window in [window for window, asked_us in self._windows.items() if asked_us < since_us]:
                 del self._windows[window]
             settings, windows, self._asked = self._settings, list(self._windows), False
-        known = self._judge.take(settings, self._clock.utc_us() // 1_000_000, windows, self._least)
+        known = self._judge.take(settings, self._clock.utc_s(), windows, self._least)
         with self._lock:
             if settings is self._settings:
                 self._known, self._taken_us = known, self._clock.mono_us()

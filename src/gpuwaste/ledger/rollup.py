@@ -251,7 +251,7 @@ class Roller(Part):
         return taken
 
     def _roll(self, stop: threading.Event) -> int:
-        before = self._clock.utc_us() // 1_000_000 - self.days * DAY_S
+        before = self._clock.utc_s() - self.days * DAY_S
         taken = self._do(self._rollup.steps(before), stop)
         for packing in self._packings:
             self._do(packing.steps(before), stop)

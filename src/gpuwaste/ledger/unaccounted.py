@@ -117,7 +117,7 @@ class Unaccounted(Part):
         if self.days <= 0 or not rows:
             return {}
         known = self._store.known({row.run_key for row in rows.values()}, node)
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         rejected: dict[int, str] = {}
         unsure = 0
         for line, row in rows.items():
@@ -137,7 +137,7 @@ class Unaccounted(Part):
         """Remove old hours that accounting, read up to `read_until` (UTC seconds), does not have. Raises StoreError."""
         if self.days <= 0 or read_until is None or self._clock.mono_us() < self._next_us:
             return
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         removed = self._store.prune(min(now, read_until) - self.days * DAY_S)
         if removed:
             _REMOVED.log(rows=removed, days=self.days)

@@ -116,7 +116,7 @@ class WasteDay(Part):
         yield from families(counted.tallies if counted is not None and fresh else {})
 
     def _count(self) -> dict[Group, Tally]:
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         first = (now - DAY_S) // HOUR_S * HOUR_S
         with self._store.reader() as db, judged_runs(db, Selection(first, now + 1), self._settings, now) as runs:
             sums = runs.sums()

@@ -107,11 +107,11 @@ class Expectations(Part):
         return bool(scope.accounts) and (self._slurm.cluster_name(), job.account) in scope.accounts
 
     def _learns(self) -> bool:
-        return self._asked_at is not None and self._now() - self._asked_at <= ASKED_S
+        return self._asked_at is not None and self._clock.utc_s() - self._asked_at <= ASKED_S
 
     def _asked(self) -> None:
         learns = self._learns()
-        self._asked_at = self._now()
+        self._asked_at = self._clock.utc_s()
         if not learns:
             self.worker.wake()
 
@@ -121,7 +121,7 @@ class Expectations(Part):
 
     def for_requests(self, scope: Scope, body: bytes) -> ExpectAnswer:
         """Return the expectations for the caller's own requests, for an operator anybody's. Raises Refusal."""
-        requests = parse_requests(body, scope.user, self._now())
+        requests = parse_requests(body, scope.user, self._clock.utc_s())
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
             raise not_found()
         self._asked()
@@ -155,7 +155,7 @@ class Expectations(Part):
             raise Refusal(FORBIDDEN, "the table of waits is for operators and advisors")
         self._asked()
         with self._lock:
-            if self._waits is not None and 0 <= self._now() - self._waits.at < WAITS_KEPT_S:
+            if self._waits is not None and 0 <= self._clock.utc_s() - self._waits.at < WAITS_KEPT_S:
                 return self._waits
             live = self._read()
             from gpuwaste.plan.live_queue import wait_shapes  # noqa: PLC0415 needs the extra `sim`
@@ -237,7 +237,7 @@ class Expectations(Part):
 
     def _read(self) -> "LiveQueue":
         """Return the queue, read again if it is older than KEPT_S. Raises Refusal."""
-        now = self._now()
+        now = self._clock.utc_s()
         if self._live is not None and 0 <= now - self._live.queue.now < KEPT_S:
             return self._live
         need_simulator()  # reports what is missing before Slurm is queried
@@ -252,9 +252,6 @@ class Expectations(Part):
         self._jobs = {job.job_id: job for job in jobs}
         self._jobs |= {job.array_job_id: job for job in jobs if job.array_job_id and job.array_job_id not in self._jobs}
         return self._live
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _shown(one: "StartExpectation") -> ExpectedRun:

@@ -93,7 +93,7 @@ class ViewReads(Part):
 
     def now(self) -> int:
         """Return the time in UTC seconds."""
-        return self._clock.utc_us() // 1_000_000
+        return self._clock.utc_s()
 
     def listed(self, scope: Scope) -> ViewsDocument:
         """Return the available views. Raises Refusal 403 for ordinary users."""

@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable
 
-from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.clock import Clock, SystemClock
 
 
-class FakeClock:
+class FakeClock(Clock):
     """Stands still: time passes by `advance` and `wait` alone, and no thread waits. The steady clock begins at 0.
 
     `waits` has the seconds of each wait; `on_wait` is called after each.

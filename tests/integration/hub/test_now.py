@@ -280,7 +280,7 @@ def test_figures_are_shared_while_they_are_young_and_never_shown_when_old(filled
     with pytest.raises(StoreError):
         generated()
     store.broken = False
-    assert generated() == clock.utc_us() // 1_000_000
+    assert generated() == clock.utc_s()
 
 
 def test_the_text_has_each_part_and_the_rows_their_columns(filled: Rig) -> None:

@@ -32,7 +32,7 @@ def _compiled() -> None:
 @pytest.fixture
 def queue(hub: Rig) -> Rig:
     """Fill gpu1 and gpu2 with bob's jobs that end within the half hour; alice and bob wait."""
-    now = hub.clock.utc_us() // 1_000_000
+    now = hub.clock.utc_s()
     shift = now - NOW
     two = {"node_list": "gpu2", "nodes": {"gpu2": GresOnNode(gpus=4)}}
     jobs = [job(1, "RUNNING"), job(2, "RUNNING", **two), job(7, user="alice", priority=50), job(8, reason="Priority")]
@@ -154,7 +154,7 @@ def record(hub: Rig, uid: int, **more: Any) -> Answer:
 
 def test_a_submitted_plan_is_the_verdict_of_its_user_s_job(queue: Rig) -> None:
     """Once for a job; in the list of verdicts with the interval; starts before the submission are the submission's."""
-    at = queue.clock.utc_us() // 1_000_000
+    at = queue.clock.utc_s()
     start = {"p10": at - 100, "p50": at + 60, "p90": at + 600}
     answer = record(queue, ALICE, start=start, end={name: value + 3600 for name, value in start.items()})
     assert (answer.status, answer.json["jobs"]) == (200, [7]), answer.body

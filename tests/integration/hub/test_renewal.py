@@ -63,7 +63,7 @@ class Site:
             p = {name: self._p(skill, came=failed) for name, skill in skills.items()}
             said = verdict(
                 self._job, user=user, model_hash=champion, p={"failure": p.pop("")}, triggers={},
-                at_utc_us=(self.rig.clock.utc_us() // 1_000_000) * 1_000_000, action="pass", would_be="pass",
+                at_utc_us=self.rig.clock.utc_s() * 1_000_000, action="pass", would_be="pass",
                 shadow={name: {"failure": value} for name, value in p.items()},
             )  # fmt: skip
             verdicts.append(said)

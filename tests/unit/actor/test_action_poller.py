@@ -28,7 +28,7 @@ class OneAction:
 
     def claim(self, kinds: Sequence[str]) -> ActionLent:
         """Lend it."""
-        now = SystemClock().utc_us() // 1_000_000
+        now = SystemClock().utc_s()
         return ActionLent(
             now=now, lease_s=60, holder="me", stopped=False, action=ENTRY if kinds and not self.told else None
         )

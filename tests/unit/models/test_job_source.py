@@ -37,7 +37,7 @@ class StoreReading:
 
     def now(self) -> int:
         """Return UTC seconds."""
-        return SystemClock().utc_us() // 1_000_000
+        return SystemClock().utc_s()
 
     def get(self, kind: type[P]) -> P:
         """Return the store."""

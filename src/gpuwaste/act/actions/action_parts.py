@@ -161,7 +161,7 @@ class ActionMail:
                 to=address,
                 subject=harmless(options["subject"]),
                 text="\n".join(harmless(line) for line in options["text"].split("\n")),
-                at_utc=self._clock.utc_us() // 1_000_000,
+                at_utc=self._clock.utc_s(),
                 key=f"action {row.id} {address}",
             )
         except ValueError as error:

@@ -177,7 +177,7 @@ class ActionStore:
 
     def now(self) -> int:
         """Return the hub's time, UTC seconds."""
-        return self._clock.utc_us() // 1_000_000
+        return self._clock.utc_s()
 
 
 def _columns(intent: ActionEntry, now: int) -> dict[str, Any]:

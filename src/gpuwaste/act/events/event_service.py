@@ -216,7 +216,7 @@ class EventReads(Part):
             for sender, one in zip(self._parts.senders, self._parts.standings(), strict=True)
         ]
         refused = [_refused(row) for row in self._parts.store.dead(_REFUSED)]
-        return OutletsDocument(generated=self._clock.utc_us() // 1_000_000, outlets=rows, refused=refused)
+        return OutletsDocument(generated=self._clock.utc_s(), outlets=rows, refused=refused)
 
 
 def may_see(scope: Scope, event: StoredEvent) -> bool:

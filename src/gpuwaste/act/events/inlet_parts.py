@@ -99,7 +99,7 @@ class InletParts(Part):
             raise _unsigned()
         intake = self._intakes[name]
         try:
-            request = found.check(headers, body, self._clock.utc_us() // 1_000_000)
+            request = found.check(headers, body, self._clock.utc_s())
         except UnsignedError as error:
             if not intake.state.refused[error.reason]:
                 _FORGED.log(name=name, error=error)
@@ -119,7 +119,7 @@ class InletParts(Part):
         kept = self._store.aside_counts()
         rows = [_row(intake, kept.get(name, 0)) for name, intake in self._intakes.items()]
         aside = [_quarantined(row) for row in self._store.aside(_SHOWN)]
-        return InletsDocument(generated=self._clock.utc_us() // 1_000_000, inlets=rows, quarantine=aside)
+        return InletsDocument(generated=self._clock.utc_s(), inlets=rows, quarantine=aside)
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the metrics."""

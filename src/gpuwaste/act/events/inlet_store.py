@@ -61,7 +61,7 @@ class InletStore:
 
         Raises StoreError.
         """
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         with self._store.writing() as db:
             new = append_told(db, events, now) if events else 0
             if aside:

@@ -215,7 +215,7 @@ class Intake:
 
         Raises StoreError: then nothing was stored.
         """
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         cluster = self._cluster()
         found = [self._reader.read(text, cluster, now) for text in texts]
         events = [one for one in found if isinstance(one, StoredEvent)]

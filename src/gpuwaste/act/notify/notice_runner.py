@@ -85,7 +85,7 @@ class NoticeRunner:
             _INTERRUPTED.log(count=interrupted)
         for kind, schedule in ((DIGEST, self._settings.digest), (STAFF, self._settings.weekly)):
             if self._notices.last_period(kind, dry=self._dry) is None:
-                self._notices.begin_at(kind, schedule.last_end(self._now()), dry=self._dry)
+                self._notices.begin_at(kind, schedule.last_end(self._clock.utc_s()), dry=self._dry)
 
     def step(self) -> float:
         """Do what is due. Raises no error of the store, the addresses or the mail server."""
@@ -103,8 +103,9 @@ class NoticeRunner:
         """Return what is still unknown of a period, empty if nothing is: no mail is sent on incomplete data."""
         known = period[1] + self._settings.settle_s
         accounting = self._accounting()
-        if self._now() < known:
-            return f"what nodes and accounting have to tell may come in until {int(known - self._now())} s from now"
+        left_s = known - self._clock.utc_s()
+        if left_s > 0:
+            return f"what nodes and accounting have to tell may come in until {int(left_s)} s from now"
         if accounting.failed:
             return "accounting cannot be read"
         if accounting.read_until is None or accounting.read_until < known:
@@ -116,18 +117,18 @@ class NoticeRunner:
 
         Raises StoreError, AddressError.
         """
-        period = self._settings.digest.period(self._now())
+        period = self._settings.digest.period(self._clock.utc_s())
         with self._lock:
             if self._notices.planned(DIGEST, period[1], dry=self._dry):
                 return period, [], False
             # What is not delivered by now was not reported: it counts for the new period.
             self._notices.close_before(DIGEST, period[1])
-            decisions = self._planner.digests(period, self._now(), dry=self._dry)
+            decisions = self._planner.digests(period, self._clock.utc_s(), dry=self._dry)
             rows = [self._row(period, decision) for decision in decisions]
             return period, decisions, self._notices.add_period(DIGEST, period[1], rows, dry=self._dry)
 
     def _decide_due(self) -> None:
-        now = self._now()
+        now = self._clock.utc_s()
         weekly = self._settings.weekly.period(now)
         if self._new(DIGEST, self._settings.digest.last_end(now)) and self._complete(self._settings.digest.period(now)):
             period, decisions, _ = self.decide()
@@ -144,7 +145,7 @@ class NoticeRunner:
         return not self.missing(period)
 
     def _decide_staff(self, period: Period) -> None:
-        document = self._planner.staff(period, self._now())
+        document = self._planner.staff(period, self._clock.utc_s())
         sums = asdict(document.waste) | {"exempt_s": 0.0}
         rows = [
             {
@@ -176,7 +177,7 @@ class NoticeRunner:
         if self._dry or self._clock.mono_us() < self._down_until_us:
             return
         for row in self._notices.due():
-            if self.worker.stopping.is_set() or self._settings.quiet(self._now()):
+            if self.worker.stopping.is_set() or self._settings.quiet(self._clock.utc_s()):
                 return
             try:
                 self._send(row)
@@ -206,7 +207,7 @@ class NoticeRunner:
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
         document: Told = convert(json.loads(row["document"]), _KINDS[row["kind"]], "notice")
         if isinstance(document, LimitNotice):
-            document = _still_near(document, self._now())
+            document = _still_near(document, self._clock.utc_s())
             if not document.jobs:
                 return Delivery(NoticeStatus.FAILED, "not delivered before the time limit")
         subject, text = words(document, Look(zone=self._settings.zone), self._settings.text)
@@ -217,7 +218,7 @@ class NoticeRunner:
                 to=row["address"],
                 subject=subject,
                 text=text,
-                at_utc=self._now(),
+                at_utc=self._clock.utc_s(),
                 key=f"{row['kind']} {row['user']} {row['period_end']}",
             )
         except ValueError as error:
@@ -231,9 +232,6 @@ class NoticeRunner:
     @property
     def _first(self) -> NoticeStatus:
         return NoticeStatus.DRY if self._dry else NoticeStatus.DUE
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _still_near(document: LimitNotice, now: int) -> LimitNotice:

@@ -43,7 +43,7 @@ class NoticeService:
 
     def listed(self, scope: Scope, question: NoticeQuestion) -> NoticesDocument:
         """Return the notices, sent or not, the newest period first. Raises Refusal: 404 for another user's."""
-        now = self._now()
+        now = self._clock.utc_s()
         end = now + 1 if question.end is None else question.end
         start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
         if start > end:
@@ -58,7 +58,7 @@ class NoticeService:
     def preview(self, scope: Scope, user: str | None) -> NoticePreview:
         """Return the digest that a user would get if a period ended now. Raises Refusal."""
         name = _own(scope, user) if user is None or not scope.everything else user
-        now = self._now()
+        now = self._clock.utc_s()
         decision = self._planner.preview(name, now)
         if decision is None:
             return NoticePreview(
@@ -76,7 +76,7 @@ class NoticeService:
     def replay(self, scope: Scope, start: int, end: int | None) -> NoticeReplay:
         """Return who would have got digests in a window, how many, and for how much waste. Raises Refusal."""
         _operator(scope)
-        now = self._now()
+        now = self._clock.utc_s()
         end = now if end is None else min(end, now)
         if start >= end:
             raise Refusal(BAD, f"start {start} is not before end {end}")
@@ -94,7 +94,7 @@ class NoticeService:
         _operator(scope)
         if self._notifier is None:
             raise Refusal(BAD, "[notify] smtp_host is empty: the hub sends no mail")
-        now, dry = self._now(), _flag(body, "dry_run")
+        now, dry = self._clock.utc_s(), _flag(body, "dry_run")
         period = self._planner.settings.digest.period(now)
         missing = self._notifier.missing(period)
         if missing and not dry:
@@ -115,11 +115,8 @@ class NoticeService:
             raise Refusal(FORBIDDEN, "only the user can turn mail on or off")
         mail = _flag(body, "mail")
         self._planner.notices.want(scope.user, mail=mail)
-        now = self._now()
+        now = self._clock.utc_s()
         return NoticeWished(generated=now, start=now, end=now, user=scope.user, mail=mail)
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _own(scope: Scope, user: str | None) -> str:

@@ -37,7 +37,7 @@ class NoticeStore:
 
     def add_period(self, kind: str, period_end: int, rows: Sequence[Mapping[str, Any]], *, dry: bool) -> bool:
         """Add all notices of a period at once; return false and change nothing if it has some already."""
-        now = self._now()
+        now = self._clock.utc_s()
         with self._store.writing() as db:
             key = {"kind": kind, "period_end": period_end, "dry": dry}
             if db.rows("notices_planned", key)[0]["notices"]:
@@ -66,7 +66,7 @@ class NoticeStore:
     def due(self) -> list[dict[str, Any]]:
         """Return the notices to send now, each with its document, the largest waste first."""
         with self._store.reader() as db:
-            return db.rows("notices_due", {"now": self._now()})
+            return db.rows("notices_due", {"now": self._clock.utc_s()})
 
     def move(
         self,
@@ -78,7 +78,7 @@ class NoticeStore:
         wait_s: float = 0.0,
     ) -> bool:
         """Change a notice's status; return false if its status was another than expected. Committed when it returns."""
-        now = self._now()
+        now = self._clock.utc_s()
         key = {name: row[name] for name in ("kind", "user", "period_end")}
         values = {**key, "status": status, "detail": detail[:400], "was": sorted(was), "now": now}
         with self._store.writing() as db:
@@ -132,15 +132,12 @@ class NoticeStore:
             if mail:
                 db.run("opt_out_remove", {"user": user})
             else:
-                db.run("opt_out_add", {"user": user, "now": self._now()})
+                db.run("opt_out_add", {"user": user, "now": self._clock.utc_s()})
 
     def _close(self, was: Collection[str], status: NoticeStatus, detail: str, before: int, kind: str | None) -> int:
         values = {"was": list(was), "status": status, "detail": detail, "before": before, "kind": kind}
         with self._store.writing() as db:
-            return len(db.run("notices_close", {**values, "now": self._now()}).fetchall())
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
+            return len(db.run("notices_close", {**values, "now": self._clock.utc_s()}).fetchall())
 
 
 def add_notices(db: Database, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -80,7 +80,7 @@ class RuleReads(Part):
     def rules(self, scope: Scope) -> RulesDocument:
         """Return the rules in use and what they did."""
         _check(scope)
-        now, figures = self._now(), self._parts.figures
+        now, figures = self._clock.utc_s(), self._parts.figures
         sums = self._parts.store.sums(now - _DAYS * DAY_S)
         rows = []
         for rule in self._parts.rules.rules:
@@ -109,7 +109,7 @@ class RuleReads(Part):
         """Return how a rule applies to a job or node now; without one, how many match."""
         _check(scope)
         question = _question(body)
-        rule, now = _rule(question), self._now()
+        rule, now = _rule(question), self._clock.utc_s()
         with self._store.reader() as db:
             self._parts.make_facts(db, rule.head.about, self._known_cluster(), now)
             found = matches(db, [rule])[0]
@@ -134,7 +134,7 @@ class RuleReads(Part):
         _check(scope)
         question = _question(body)
         rule = _rule(question)
-        end = min(question.end or self._now(), self._now())
+        end = min(question.end or self._clock.utc_s(), self._clock.utc_s())
         if not 0 < end - question.start <= _LONGEST_S:
             raise Refusal(BAD, "start: expected an instant before the end, at most 366 days")
         if not self._replaying.acquire(blocking=False):
@@ -180,9 +180,6 @@ class RuleReads(Part):
         if not cluster:
             raise Refusal(LATER, "the cluster's name is not known yet: try again later")
         return cluster
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _check(scope: Scope) -> None:

@@ -116,7 +116,7 @@ class RuleService(Part):
             self._sink.drop(judged(self._sink.waiting(), (), {}, self.rules.removed).dropped)
             return []
         began = self._clock.mono_us()
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         last = self.store.last_pass()
         at = PassInstant(now, datetime.fromtimestamp(now), gap=last is None or not 0 <= now - last <= GAP_S)  # noqa: DTZ006
         ladders, dropped = self._ladders(rules, now)

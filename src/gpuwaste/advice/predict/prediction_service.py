@@ -141,7 +141,7 @@ class Predictions(Part):
 
     def for_requests(self, scope: Scope, body: bytes) -> PredictAnswer:
         """Return the predictions of the caller's own requests; for operators, of any user's. Raises Refusal."""
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         requests = parse_requests(body, scope.user, now)
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
             raise not_found()
@@ -155,7 +155,7 @@ class Predictions(Part):
         jobs = runs_named(self._store, printed_id, accounts=accounts, reader=scope.user or None)
         if not jobs:
             raise not_found()
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         asked = [replace(request_of(job), submit=now) for job in _of_one_submission(jobs)]
         return self._answer(scope, asked, _AS_OF_NOW)
 

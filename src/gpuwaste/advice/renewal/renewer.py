@@ -78,7 +78,7 @@ class Renewer:
 
     def step(self, rule: ModelsConfig) -> TrialDocument:
         """Compare the models, report events, change the model if the rule allows it. Raises GpuwasteError."""
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         champion, challenger = (_Bundle.read(one) for one in (self._registry.champion(), self._registry.challenger()))
         self._tell_trained(now)
         document = TrialDocument(generated=now, renew=rule.renew, cluster=self._cluster())

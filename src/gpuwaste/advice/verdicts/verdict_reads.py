@@ -63,7 +63,7 @@ class VerdictReads(Part):
 
     def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
         """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""
-        now = self._now()
+        now = self._clock.utc_s()
         end = now + 1 if question.end is None else question.end
         start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
         if start > end:
@@ -87,7 +87,7 @@ class VerdictReads(Part):
         """Return the score of the verdicts since a UTC second. Raises Refusal 403 for ordinary users."""
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
-        now = self._now()
+        now = self._clock.utc_s()
         start = now - _SCORE_DAYS * DAY_S if since is None else since
         return score_document(*self._store.score(start), since=start, now=now)
 
@@ -131,9 +131,6 @@ class VerdictReads(Part):
         users = {run.user for run in runs}
         told = {key: row for key, row in told.items() if row["op"] != "plan" or row["user"] in users}
         return sorted(told.values(), key=lambda row: (row["at_utc_us"], row["id"]))
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _jobs(runs: Sequence[JobRecord]) -> dict[str, set[int]]:

@@ -54,7 +54,7 @@ class EventStore:
         if not events:
             return 0
         with self._store.writing() as db:
-            return append_told(db, events, self._now())
+            return append_told(db, events, self._clock.utc_s())
 
     def page(self, after: int, limit: int) -> StreamPage:
         """Return the events whose seq is greater than `after`, up to `limit` of each table, in order."""
@@ -101,7 +101,7 @@ class EventStore:
 
     def handed(self, outlet: str, seq: int, dead: Iterable[DeadLetter] = ()) -> None:
         """Store an outlet's position, together with the events that it gives up."""
-        now = self._now()
+        now = self._clock.utc_s()
         rows = [
             {"outlet": outlet, "seq": place, "id": id_, "kind": kind, "reason": storable(reason), "at_utc": now}
             for place, id_, kind, reason in dead
@@ -120,9 +120,6 @@ class EventStore:
         """Return how many events each outlet has given up."""
         with self._store.reader() as db:
             return {row["outlet"]: int(row["events"]) for row in db.rows("dead_letters_count")}
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def _seq(event: StoredEvent | HistoryEvent) -> int:

@@ -177,7 +177,7 @@ class Importer(Part):
 
     def _import(self) -> None:
         cluster = self._site.cluster()
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         first, told = self._accounting.read_new(cluster, now, self.settings)
         self._refresh_missing(cluster, told, first)
 

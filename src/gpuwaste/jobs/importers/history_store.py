@@ -162,13 +162,13 @@ class HistoryStore:
         """Record that an import begins; return its id."""
         values = {"kind": kind, "key": key, "cluster": cluster, "context": json.dumps(dict(context), sort_keys=True)}
         with self._db.writing():
-            row = self._db.rows("import_begin", {**values, "now": self._now()})[0]
+            row = self._db.rows("import_begin", {**values, "now": self._clock.utc_s()})[0]
         return int(row["id"])
 
     def end(self, import_id: int, end_rule: str) -> None:
         """Record that an import has read everything."""
         with self._db.writing():
-            self._db.run("import_end", {"id": import_id, "end_rule": end_rule, "now": self._now()})
+            self._db.run("import_end", {"id": import_id, "end_rule": end_rule, "now": self._clock.utc_s()})
 
     def resume(self, key: str) -> Resume | None:
         """Return the newest page of a source, None where it was never read."""
@@ -203,7 +203,13 @@ class HistoryStore:
             values |= {"import_id": import_id, "key": key, "runs": page.runs, "changed": changed}
             self._db.run(
                 "page_add",
-                {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now(), "version": PAGE_VERSION},
+                {
+                    **values,
+                    "bad": page.bad_count,
+                    "notes": _notes(page),
+                    "now": self._clock.utc_s(),
+                    "version": PAGE_VERSION,
+                },
             )
             self._db.run("mark_set", {"key": key, "value": page.mark})
         return page, changed
@@ -265,10 +271,7 @@ class HistoryStore:
 
     def _set_aside(self, page: PageRow) -> None:
         if page.bad:
-            put_aside(self._db, page.place, page.bad, self._now())
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
+            put_aside(self._db, page.place, page.bad, self._clock.utc_s())
 
 
 def kept_page(row: Mapping[str, Any]) -> KeptPage:

@@ -182,9 +182,7 @@ class Curves(Part):
                     nodes_left_out=len(names) - len(first),
                 )
             )
-        return JobCurves(
-            generated=self._clock.utc_us() // 1_000_000, printed_id=printed_id, runs=rows, runs_left_out=left_out
-        )
+        return JobCurves(generated=self._clock.utc_s(), printed_id=printed_id, runs=rows, runs_left_out=left_out)
 
     def _waited(self, future: "Future[NodeCurves]", name: str, until_us: int) -> NodeCurves:
         try:

@@ -135,7 +135,7 @@ class NowReads(Part):
 
     def take(self) -> Now:
         """Take a snapshot. Raises StoreError."""
-        now = self._clock.utc_us() // 1_000_000
+        now = self._clock.utc_s()
         slurm = SlurmNodes(self._site.nodes_read, self._site.nodes)
         cluster = self._site.known_cluster or None
         with self._store.reader() as db:

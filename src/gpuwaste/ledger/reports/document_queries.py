@@ -145,7 +145,7 @@ class DocumentQueries(Part):
 
     def now(self) -> int:
         """Return UTC seconds."""
-        return self._clock.utc_us() // 1_000_000
+        return self._clock.utc_s()
 
 
 def _named(db: Database, seen: Scope, printed_id: str, question: JobQuestion) -> list[JobRecord]:

@@ -156,7 +156,7 @@ class ReportReads:
 
     def _window(self, question: ReportQuestion) -> Window:
         """Return the window of a question. Raises Refusal."""
-        end = self._now() if question.end is None else question.end
+        end = self._clock.utc_s() if question.end is None else question.end
         start = days_before(end, _DAYS) if question.start is None else question.start
         if start > end:
             raise Refusal(BAD, f"start {start} is after end {end}")
@@ -172,7 +172,7 @@ class ReportReads:
         start, end = window
         if start % DAY_S or (end is not None and end % DAY_S):
             return self._shared.current()
-        now = self._now()
+        now = self._clock.utc_s()
         before = max(0, start - (now - now % DAY_S - start)), start
         return self._shared.current(*((before, window) if end is None and before[0] < start else (window,)))
 
@@ -211,7 +211,7 @@ class ReportReads:
             return user_reports(db, users, (min(start, until), until), self._settings, kept, asked=lines)
 
     def _report(self, asked: _Asked, kept: OpenRunSnapshot | None) -> ReportDocument:
-        now = self._now() if kept is None else kept.now
+        now = self._clock.utc_s() if kept is None else kept.now
         start, end = asked.window
         if end is None:
             start, end = min(start, now), now
@@ -225,7 +225,7 @@ class ReportReads:
             )  # fmt: skip
 
     def _totals(self, subject: ReportSubject, window: tuple[int, int], kept: OpenRunSnapshot | None) -> GpuTime:
-        now = self._now() if kept is None else kept.now
+        now = self._clock.utc_s() if kept is None else kept.now
         try:
             with self._turns, self._store.reader() as db:
                 return report_totals(
@@ -263,9 +263,6 @@ class ReportReads:
             if user in {None, whose} and account in {None, of.account} and (accounts is None or of in accounts)
         )
         return GpuTime(**Tally.sum(chosen).to_json())
-
-    def _now(self) -> int:
-        return self._clock.utc_us() // 1_000_000
 
 
 def days_before(now: int, days: int) -> int:

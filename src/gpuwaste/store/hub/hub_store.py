@@ -89,7 +89,7 @@ class HubStore:
 
     def now(self) -> int:
         """Return UTC seconds, by the clock with which the store was opened."""
-        return self._clock.utc_us() // 1_000_000
+        return self._clock.utc_s()
 
     @contextmanager
     def reader(self) -> Iterator[Database]:

@@ -46,7 +46,7 @@ def retentions() -> Iterator[tuple[str, Retention]]:
 
 def delete_old(store: HubStore, clock: Clock, days: Days) -> dict[str, int]:
     """Delete rows that are too old, table by table; return the number per table that had some. Raises StoreError."""
-    now = clock.utc_us() // 1_000_000
+    now = clock.utc_s()
     deleted = {}
     for table, kept in retentions():
         condition, values = f"{kept.column} < $before", {"before": kept.before(now, days[kept.days])}

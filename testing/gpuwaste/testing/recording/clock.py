@@ -2,10 +2,12 @@
 
 import threading
 
+from gpuwaste.core.clock import Clock
+
 _TURN_S = 0.002  # what a waiting thread leaves to the others before it looks again
 
 
-class PlayedClock:
+class PlayedClock(Clock):
     """A Clock that shows recorded times; any thread may ask, the player alone sets it."""
 
     def __init__(self, utc_us: int) -> None:

@@ -52,7 +52,7 @@ class Rig:
     @property
     def now(self) -> int:
         """UTC seconds."""
-        return self.clock.utc_us() // 1_000_000
+        return self.clock.utc_s()
 
     def accounting(self) -> Accounting:
         """Tell how far accounting was read."""

@@ -124,7 +124,7 @@ def test_a_request_is_known_as_long_as_its_signature_is_good(tmp_path: Path) -> 
     """Then it is forgotten: what is kept is bounded by what the inlet's budget lets in within the window."""
     store, _, clock = open_stream()
     kept = InletStore(store, clock)
-    now = clock.utc_us() // 1_000_000
+    now = clock.utc_s()
     for number in range(20):
         kept.take("storage", [], [], request=SentRequest(f"{number:064x}", now + 300 + number))
     first, last = SentRequest(f"{0:064x}", now + 300), SentRequest(f"{19:064x}", now + 319)

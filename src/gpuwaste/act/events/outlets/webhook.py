@@ -88,7 +88,7 @@ class Webhook:
         ids = "\0".join(event.id for event, _ in part)
         name = part[0][0].id if single else hashlib.sha256(ids.encode()).hexdigest()
         headers = {"Content-Type": MEDIA_TYPE if single else BATCH_TYPE, "User-Agent": "gpuwaste"}
-        headers |= signed(self._secret, name, self._clock.utc_us() // 1_000_000, body)
+        headers |= signed(self._secret, name, self._clock.utc_s(), body)
         # The name is resolved again for the connection, and may have another address by then.
         exchange = HttpExchange(
             self._endpoint, self._tls, self._settings.timeout_s, _MAX_ANSWER, check_peer=self._check_permitted
