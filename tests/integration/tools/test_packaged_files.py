@@ -11,7 +11,8 @@ from tools.rpm.wheels import ROOT
 SPEC = importlib.util.spec_from_file_location("lay_out", ROOT / "packaging" / "rpm" / "lay_out.py")
 PROGRAMS = {
     "agent": "import gpuwaste.agent.agent_daemon",
-    "hub": "import importlib, gpuwaste.hub.hub_daemon\n"
+    "hub": "import importlib, pkgutil, gpuwaste.hub.hub_daemon, gpuwaste.act\n"
+    "[importlib.import_module(one.name) for one in pkgutil.walk_packages(gpuwaste.act.__path__, 'gpuwaste.act.')]\n"
     "from gpuwaste.core.room_files import room_files\n"
     "from gpuwaste.show.resource import declared\n"
     "rooms = [file.parent.name for file in room_files('*/hub_parts.py')]\n"
