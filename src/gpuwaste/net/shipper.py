@@ -38,7 +38,7 @@ _UNSHIPPED: Final = log_event.error(
 )
 
 
-class Shipment(Protocol):
+class OutboxBatch(Protocol):
     """Rows that are sent together."""
 
     @property
@@ -51,10 +51,10 @@ class Shipment(Protocol):
         ...
 
 
-B = TypeVar("B", bound=Shipment)
+B = TypeVar("B", bound=OutboxBatch)
 
 
-class Box(Protocol[B]):
+class OutboxReader(Protocol[B]):
     """The methods of an outbox that the shipper needs."""
 
     def take(self, max_bytes: int) -> B | None:
@@ -84,7 +84,7 @@ class Shipper(Generic[B]):
 
     def __init__(
         self,
-        outbox: Box[B],
+        outbox: OutboxReader[B],
         send: Callable[[Envelope, B], Ack],
         envelope: Envelope,
         clock: Clock,

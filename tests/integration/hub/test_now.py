@@ -20,7 +20,7 @@ from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_reads import FRESH_S, OLD_S, NowReads
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.now.now_types import NowDocument
-from gpuwaste.ledger.said_of_runs import SaidOfRuns
+from gpuwaste.ledger.run_advice import RunAdvice
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import to_parsable
 from gpuwaste.slurm.run_key import RunKey
@@ -123,7 +123,7 @@ def test_a_node_whose_agent_is_silent_is_named_since_its_last_word(filled: Rig) 
     """gpu2 holds GPUs and never reported: silent since its job began; later gpu1 is, since its last report."""
     assert asked(filled, OPER)["silent"] == [{"node": "gpu2", "state": "MIXED", "since": HOUR, "gpus": 2, "jobs": 1}]
     reads = NowReads(
-        filled.store, filled.hub.get(ClusterFacts), filled.hub.get(SaidOfRuns), settings=LedgerSettings(),
+        filled.store, filled.hub.get(ClusterFacts), filled.hub.get(RunAdvice), settings=LedgerSettings(),
         clock=FakeClock(HOUR + 7200), importer=filled.hub.get(Importer),
     )  # fmt: skip
     later = reads.document(Scope("oper", everything=True), 50)
@@ -259,7 +259,7 @@ def test_figures_are_shared_while_they_are_young_and_never_shown_when_old(filled
     assert isinstance(store, CountingStore)
     clock = FakeClock(NOW)
     reads = NowReads(
-        store, filled.hub.get(ClusterFacts), filled.hub.get(SaidOfRuns), settings=LedgerSettings(), clock=clock,
+        store, filled.hub.get(ClusterFacts), filled.hub.get(RunAdvice), settings=LedgerSettings(), clock=clock,
         importer=filled.hub.get(Importer),
     )  # fmt: skip
     stranger = Scope("nobody")

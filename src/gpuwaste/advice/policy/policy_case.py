@@ -101,7 +101,7 @@ class DecisionStep:
 
 
 @dataclass(slots=True, kw_only=True)
-class PolicySaid:
+class PolicyEffect:
     """The decision on one submission after the rules applied so far; the fields are those of a Verdict.
 
     `time_min_s` and `expected_start` (p10, p50, p90 in UTC seconds) are set only where the policy sets them; `notes`
@@ -119,7 +119,7 @@ class PolicySaid:
 
 
 @dataclass(slots=True, kw_only=True)
-class PolicyOutcome(PolicySaid):
+class PolicyOutcome(PolicyEffect):
     """The final decision of a policy on one submission.
 
     `lines` are at most three: the user's lines where `action` is warn or reject, else those of `would_be`. `triggers`
@@ -163,7 +163,7 @@ class Trigger:
 
 
 @dataclass(slots=True)
-class PolicyCase(PolicySaid):
+class PolicyCase(PolicyEffect):
     """What the rules work on.
 
     Judging rules change `triggers` and call `weigh`: action and would_be follow the strongest. Later rules call `hold`,

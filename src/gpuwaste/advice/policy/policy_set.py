@@ -6,7 +6,7 @@ A policy's table [when] defines whether it judges a submission: at load it is tu
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
-from gpuwaste.advice.policy.policy_case import PolicyCase, PolicyOutcome, PolicySaid, Spending, SubmissionFacts
+from gpuwaste.advice.policy.policy_case import PolicyCase, PolicyEffect, PolicyOutcome, Spending, SubmissionFacts
 from gpuwaste.advice.policy.policy_file import (
     ALWAYS,
     EVERY_DAY,
@@ -63,7 +63,7 @@ class PolicySet:
         case = PolicyCase(policy, facts, spending, chance)
         judge(case)
         return PolicyOutcome(
-            **{part.name: getattr(case, part.name) for part in fields(PolicySaid)},
+            **{part.name: getattr(case, part.name) for part in fields(PolicyEffect)},
             policy=case.policy.name,
             mode=case.policy.mode,
             lines=lines_of(case),

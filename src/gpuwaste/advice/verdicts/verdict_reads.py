@@ -30,7 +30,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.verdict import END, START
 from gpuwaste.ledger.reports.job_types import Advice, SaidAgain
-from gpuwaste.ledger.said_of_runs import SaidOfRuns
+from gpuwaste.ledger.run_advice import RunAdvice
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
@@ -161,7 +161,7 @@ def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) ->
     return said if end is None else replace(said, expected_end=end)
 
 
-class AdviceOfRuns(SaidOfRuns):
+class AdviceOfRuns(RunAdvice):
     """Reads the advice on runs, within a caller's scope."""
 
     def __init__(self, verdicts: VerdictReads, rescores: RescoreStore) -> None:

@@ -27,7 +27,7 @@ from gpuwaste.ledger.level_charts import node_grid
 from gpuwaste.ledger.now.now_document import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.reports.job_types import Advice
-from gpuwaste.ledger.said_of_runs import SaidOfRuns
+from gpuwaste.ledger.run_advice import RunAdvice
 from gpuwaste.store.hub.hub_store import HubStore
 
 FRESH_S: Final = 30.0  # a younger snapshot is not refreshed: agents report every few minutes
@@ -48,7 +48,7 @@ class NowReads(Part):
         self,
         store: HubStore,
         site: ClusterFacts,
-        said: SaidOfRuns,
+        said: RunAdvice,
         *,
         settings: LedgerSettings,
         clock: Clock,
@@ -77,7 +77,7 @@ class NowReads(Part):
         part = cls(
             parts.get(HubStore),
             parts.get(ClusterFacts),
-            parts.get(SaidOfRuns),
+            parts.get(RunAdvice),
             settings=parts.get(Judging).standing,
             clock=parts.get(HostPorts).clock,
             importer=parts.get(Importer),

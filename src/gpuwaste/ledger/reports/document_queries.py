@@ -29,7 +29,7 @@ from gpuwaste.ledger.reports.report_builder import top_document
 from gpuwaste.ledger.reports.report_question import ANY, JobQuestion, ReportQuestion
 from gpuwaste.ledger.reports.report_reads import ReportReads, report_subject
 from gpuwaste.ledger.reports.report_types import GpuTime, ReportDocument, TopDocument
-from gpuwaste.ledger.said_of_runs import SaidOfRuns
+from gpuwaste.ledger.run_advice import RunAdvice
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -49,14 +49,14 @@ class DocumentQueries(Part):
         shared: SharedRuns | None = None,
         tariff: SiteTariff | None = None,
         *,
-        said: SaidOfRuns | None = None,
+        said: RunAdvice | None = None,
     ) -> None:
         """Set up; `shared` judges open runs for all readers, without it each document judges its own.
 
         Without a tariff documents have kilowatt-hours and no costs, without `said` no advice or predictions.
         """
         self.tariff = tariff or SiteTariff(EnergyConfig(), clock)
-        self._said = said or SaidOfRuns()
+        self._said = said or RunAdvice()
         self._store = store
         self._settings = settings
         self._clock = clock
@@ -71,7 +71,7 @@ class DocumentQueries(Part):
         """Return the part of a hub."""
         clock = parts.get(HostPorts).clock
         store, ledger = parts.get(HubStore), parts.get(Judging).standing
-        part = cls(store, ledger, clock, parts.get(SharedRuns), parts.get(SiteTariff), said=parts.get(SaidOfRuns))
+        part = cls(store, ledger, clock, parts.get(SharedRuns), parts.get(SiteTariff), said=parts.get(RunAdvice))
         parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
         return part
 

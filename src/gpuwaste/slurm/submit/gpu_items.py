@@ -91,7 +91,7 @@ def _only_count(text: str) -> int:
 
 
 @dataclass(slots=True)
-class GpusAsked:
+class RequestedGpus:
     """Requested GPUs per job, per node, per socket and per task, and tasks per GPU (0: not given)."""
 
     of_job: Counts = field(default_factory=dict)
@@ -120,7 +120,7 @@ def counted(items: Iterable[tuple[str, int]]) -> dict[str, int]:
     return found
 
 
-def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Settled:
+def settle(asked: RequestedGpus, nodes: int, sockets: int, tasks: int | None) -> Settled:
     """Return the totals for `nodes` with `sockets` each and `tasks` in all (None: not given)."""
     whole = sum(asked.of_job.values())
     known = whole or sum(asked.of_node.values()) * nodes
@@ -142,7 +142,7 @@ def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Set
     )
 
 
-def cpus_by_gpus(of_gpu: int, asked: GpusAsked) -> int:
+def cpus_by_gpus(of_gpu: int, asked: RequestedGpus) -> int:
     """Return the processors of a task by --cpus-per-gpu, 0 for none: GPUs that a task requests by type do not count."""
     return of_gpu * asked.of_task.get("", 0)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import decoded
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.slurm.submit.gpu_items import GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, gpu_items, settle
+from gpuwaste.slurm.submit.gpu_items import RequestedGpus, Settled, counted, cpus_by_gpus, cpus_of, gpu_items, settle
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
@@ -114,7 +114,7 @@ def _amounts(job: Mapping[str, Any]) -> tuple[Settled, int]:
     nodes = _count(job, "min_nodes") or 1
     said = _count(job, "num_tasks") or 0
     tasks = said or (_count(job, "ntasks_per_node") or 0) * nodes
-    asked = GpusAsked(
+    asked = RequestedGpus(
         of_job=_gpus(job, "tres_per_job"),
         of_node=_gpus(job, "tres_per_node"),
         of_socket=_gpus(job, "tres_per_socket"),

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.slurm.formats.hostlist import expand
-from gpuwaste.slurm.submit.gpu_items import GpusAsked, counted, cpus_by_gpus, cpus_of, gpu_item, settle, typed_count
+from gpuwaste.slurm.submit.gpu_items import RequestedGpus, counted, cpus_by_gpus, cpus_of, gpu_item, settle, typed_count
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.submit.sbatch_options import Given, refusal
@@ -154,10 +154,10 @@ def _memory(options: Options, nodes: int, cpus: int, gpus: int) -> int | None:
     return each_mib * count * _MIB or None
 
 
-def _gpus_asked(options: Mapping[str, Given]) -> GpusAsked:
+def _gpus_asked(options: Mapping[str, Given]) -> RequestedGpus:
     """Return the requested GPUs. Raises ParseError or UsageError for a value that sbatch rejects."""
     on_node = [*_gres(options), *_list(options, "gpus-per-node")]
-    return GpusAsked(
+    return RequestedGpus(
         of_job=counted(_list(options, "gpus")),
         of_node=counted(on_node),
         of_socket=counted(_list(options, "gpus-per-socket")),

@@ -13,7 +13,7 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 
 
-class SaidOfRuns(Part):
+class RunAdvice(Part):
     """There is no advice on any run."""
 
     @classmethod
