@@ -10,9 +10,9 @@ from gpuwaste.testing.patience import patient
 
 HEAPS = """
 import ctypes, threading
-from gpuwaste.hub import daemon
+from gpuwaste.hub import hub_daemon
 if {few}:
-    daemon.use_few_arenas()
+    hub_daemon.use_few_arenas()
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.fopen.restype = ctypes.c_void_p, ctypes.c_void_p
 libc.malloc_info.argtypes, libc.fclose.argtypes = (ctypes.c_int, ctypes.c_void_p), (ctypes.c_void_p,)

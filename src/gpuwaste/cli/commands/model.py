@@ -85,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
 def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[Any, Any]":
     """Return the registry that the options name."""
     from gpuwaste.cli.programs import load_program
+    from gpuwaste.core.bundle_registry import WAITS
 
     models_dir = options.models_dir or path_word(config.common.models_dir)
     if options.action not in _NOT_OF_OTHERS and options.times:
@@ -96,7 +97,7 @@ def _registry(options: argparse.Namespace, config: "Config") -> "BundleRegistry[
     registry: BundleRegistry[Any, Any] = registries.Registry(models_dir)
     if options.action not in _NOT_OF_OTHERS and options.waits:
         features = load_program("gpuwaste.plan.wait_features", "sim", "this host")
-        registry = registries.Registry(models_dir / registries.WAITS, features.wait_features())
+        registry = registries.Registry(models_dir / WAITS, features.wait_features())
     return registry
 
 
