@@ -119,13 +119,14 @@ def add_formats(parser: argparse.ArgumentParser, share: str = "share of GPU time
     add(parser, "fail-above", share)
 
 
-def add_forms(parser: argparse.ArgumentParser) -> None:
-    """Add the formats and -n, for a document that has no share of waste."""
+def add_forms(parser: argparse.ArgumentParser, *, table: bool = True) -> None:
+    """Add the formats and -n, for a document that has no share of waste; one that is no `table` has JSON alone."""
     form = parser.add_mutually_exclusive_group()
-    for name in ("json", "parsable", "csv"):
+    for name in ("json", "parsable", "csv") if table else ("json",):
         add(form, name, action="store_const", dest="form", const=name)
-    add(parser, "noheader")
-    parser.set_defaults(fail_above=None)
+    if table:
+        add(parser, "noheader")
+    parser.set_defaults(fail_above=None, noheader=False)
 
 
 def config_of(options: argparse.Namespace) -> "Config":

@@ -5,14 +5,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from gpuwaste.cli.options import (
-    EXIT_NO_DATA,
     add,
     add_config,
     add_formats,
     add_forms,
     config_of,
     emit,
-    print_own,
     typed,
 )
 from gpuwaste.cli.words import count_word
@@ -85,13 +83,10 @@ class ReadingCommand:
         """Declare the options."""
         for name, kind in self._fields.items():
             self._option(parser, name, kind)
-        share = self.command.share
-        if not self.command.forms:
-            add(parser, "json")
-        elif share:
+        if share := self.command.share:
             add_formats(parser, share.about)
         else:
-            add_forms(parser)
+            add_forms(parser, table=self.command.forms)
         add_config(parser)
 
     def run(self, options: argparse.Namespace) -> int:
@@ -99,16 +94,13 @@ class ReadingCommand:
         from gpuwaste.cli.hub_access import LONG_PATIENCE_S, PATIENCE_S, ask_hub
 
         command = self.command
-        as_text = not options.json if not command.forms else options.form is None
+        as_text = options.form is None
         patience_s = LONG_PATIENCE_S if command.long else PATIENCE_S
         raw = ask_hub(config_of(options), self._resource.path, self._query(options, as_text=as_text), patience_s)
         document: Document = typed(raw, self._resource.document, printed=as_text)
         empty = bool(command.rows) and not getattr(document, command.rows)
         if empty and as_text and command.nothing:
             raise NoDataError(command.nothing)
-        if not command.forms:
-            print_own(document, command.text, as_json=options.json)
-            return EXIT_NO_DATA if empty else 0
         wasted = command.share.of(document) if command.share else None
         return emit(raw, document, options, command.text, empty=empty, wasted=wasted)
 

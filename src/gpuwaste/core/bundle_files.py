@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
@@ -40,6 +40,11 @@ class BundleManifest:
 
 
 M = TypeVar("M", bound=BundleManifest)
+
+
+def unknown_key(data: Mapping[str, object], kind: type[BundleManifest]) -> str:
+    """Return a key of a manifest's JSON that is no field of its type, at most 40 characters; "" for none."""
+    return min((name[:40] for name in data.keys() - {field.name for field in fields(kind)}), default="")
 
 
 def sha256_hex(data: bytes) -> str:

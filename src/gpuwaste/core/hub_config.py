@@ -27,7 +27,7 @@ class LedgerThresholds:
 
 
 @dataclass(frozen=True)
-class HubDaemon:
+class HubServiceConfig:
     """What the daemon serves, reads and keeps."""
 
     listen: str = key("127.0.0.1:9461", "Address and port of the API.", site="0.0.0.0:9461")
@@ -112,7 +112,7 @@ class HubDaemon:
 
 
 @dataclass(frozen=True)
-class HubConfig(LedgerThresholds, HubDaemon):  # a dataclass has the fields of its last base first
+class HubConfig(LedgerThresholds, HubServiceConfig):  # a dataclass has the fields of its last base first
     """The daemon in the middle: accounting, rows of the agents, reports."""
 
 

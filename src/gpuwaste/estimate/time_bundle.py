@@ -8,7 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -17,9 +17,9 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from gpuwaste.core.bundle_files import AGAIN, NAME, BundleManifest, read_files, sha256_hex
+from gpuwaste.core.bundle_files import AGAIN, NAME, BundleManifest, read_files, sha256_hex, unknown_key
 from gpuwaste.core.bundle_registry import TIMES, BundleRegistry
-from gpuwaste.core.codec import convert, problem
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ModelError, ParseError
 from gpuwaste.core.files import write_whole
 from gpuwaste.core.text import words_of
@@ -172,8 +172,8 @@ class TimesManifest(BundleManifest):
             raise ParseError(f"{what}: {error}") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("features") != list(FEATURES):
             raise ParseError(f"{what} of this version of gpuwaste: train again with gpuwaste estimate train")
-        if unknown := sorted(data.keys() - {field.name for field in fields(cls)}):
-            raise ParseError(f"{what}: {problem(ValueError(f'Object contains unknown field `{unknown[0]}`'))}")
+        if unknown := unknown_key(data, cls):
+            raise ParseError(f"{what}: object contains unknown field `{unknown}`")
         return convert(data, cls, what)
 
 

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
 
-from gpuwaste.core.bundle_files import BundleManifest, read_files
+from gpuwaste.core.bundle_files import BundleManifest, read_files, unknown_key
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
@@ -84,8 +84,8 @@ class Manifest(BundleManifest):
                 raise ParseError(
                     f"{where}: not a manifest of schema {SCHEMA}: train or install a bundle of this version"
                 )
-            if unknown := sorted(data.keys() - {field.name for field in fields(cls)}):
-                raise ParseError(f"{where}: not a model bundle's manifest: {unknown[0][:40]!r} is no key of one")
+            if unknown := unknown_key(data, cls):
+                raise ParseError(f"{where}: not a model bundle's manifest: {unknown!r} is no key of one")
             return convert(data, cls, f"{where}: not a model bundle's manifest")
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error

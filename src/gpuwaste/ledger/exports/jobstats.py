@@ -24,7 +24,7 @@ def lines(runs: Sequence[RunRow], document: JobDocument) -> Iterator[str]:
 
 
 def admin_comment(run: RunRow, min_coverage: float) -> str:
-    """Return the text of one run, "" where nothing is known of its GPUs: jobstats would show a text as a result."""
+    """Return the text of one run, "" where its GPUs are unknown: jobstats would show a text as a result."""
     nodes = {node: _node(devices, min_coverage) for node, devices in by_node(run).items()}
     if not any(nodes.values()) or not all_reported(run):
         return ""
