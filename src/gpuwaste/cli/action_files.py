@@ -1,9 +1,11 @@
-"""Actions of a command that are files of a package: found by name, as commands are."""
+"""Actions of a command, such as `model train`: the files of its package, found by name, as commands are."""
 
 import argparse
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from gpuwaste.cli.help_text import describe
 from gpuwaste.core.registry import ModuleRegistry
 
 if TYPE_CHECKING:
@@ -12,27 +14,48 @@ else:
     _SubParsers = argparse._SubParsersAction  # noqa: SLF001 - same
 
 
-def add_actions(
-    parser: argparse.ArgumentParser, package: ModuleType, kind: Any = None, metavar: str = "ACTION"
-) -> None:
-    """Add an action for each file of a package: a module with HELP, arguments(parser) and run(options) -> exit code.
+class ActionGroup:
+    """A command that has only actions: the files of its package, and what a file of resources declares."""
 
-    The command itself still runs where no action is named; `chosen_action` is the name of the chosen one.
-    """
-    more = {} if kind is None else {"action": kind}
-    actions = parser.add_subparsers(dest="action", metavar=metavar, required=False, **more)
-    for name, module in ModuleRegistry[Any](package, "HELP", "arguments", "run").items():
-        action = actions.add_parser(name, help=module.HELP, description=module.__doc__)
+    def __init__(self, package: str, reads: str = "") -> None:
+        """Name the package, and the file of resources whose reads are actions, too: "" for none."""
+        self._package, self._reads = package, reads
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the actions."""
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        if self._reads:
+            from gpuwaste.cli.resource_commands import add_reads
+
+            add_reads(actions, self._reads)
+        _add_files(actions, self._package)
+
+    @staticmethod
+    def run(options: argparse.Namespace) -> int:
+        """Run the action that was named."""
+        code: int = options.run_action(options)
+        return code
+
+
+def _files(package: ModuleType | str) -> Mapping[str, Any]:
+    return ModuleRegistry[Any](package, "HELP", "EXAMPLES", "arguments", "run")
+
+
+def _add_files(actions: Any, package: ModuleType | str) -> None:
+    """Add an action for each file of a package: a module with HELP, EXAMPLES, arguments(parser), run(options)."""
+    for name, module in _files(package).items():
+        action = actions.add_parser(name.replace("_", "-"), help=module.HELP)
+        describe(action, module.__doc__, module.EXAMPLES)
         module.arguments(action)
         action.set_defaults(run_action=module.run)
-    if kind is not None:
-        actions.choices = _AnyWord(actions.choices)
 
 
 def add_actions_or_file(parser: argparse.ArgumentParser, package: ModuleType) -> None:
     """Add the actions of a package, or files instead: other words are `files`, and the command itself runs."""
     parser.set_defaults(files=())
-    add_actions(parser, package, _ActionOrFile, "FILE|ACTION")
+    actions = parser.add_subparsers(dest="action", metavar="FILE|ACTION", required=False, action=_ActionOrFile)
+    _add_files(actions, package)
+    actions.choices = _AnyWord(actions.choices)
 
 
 class _AnyWord(dict[str, Any]):

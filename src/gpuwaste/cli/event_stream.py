@@ -9,18 +9,34 @@ from typing import Any, Final
 
 import msgspec
 
+from gpuwaste.act.events.event_text import inlets_text, outlets_text, quarantine_text
+from gpuwaste.act.events.event_types import InletsDocument, OutletsDocument
 from gpuwaste.act.events.inlet import InletFile, is_inlet, load_inlet, load_inlets
 from gpuwaste.act.events.outlet import OutletFile, load_outlet
 from gpuwaste.cli.given_files import given_files
-from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.hub_access import ask_hub, hub_client
+from gpuwaste.cli.options import as_text, typed
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.jobs.events.kind_catalogue import catalogue
+from gpuwaste.show.machine_formats import to_json
 from gpuwaste.show.terminal_cells import one_line
 
 EXIT_BAD: Final = 2
 _PAGE: Final = 1000
 _LOOK_S: Final = 2.0
+
+
+def status(config: Config, *, as_json: bool) -> int:
+    """Print outlets, inlets and quarantined events. Raises as the hub's client does."""
+    outlets = typed(ask_hub(config, "/v1/outlets"), OutletsDocument, printed=not as_json)
+    inlets = typed(ask_hub(config, "/v1/inlets"), InletsDocument, printed=not as_json)
+    if as_json:
+        sys.stdout.write(to_json({"outlets": outlets.to_json(), "inlets": inlets.to_json()}))
+        return 0
+    parts = as_text(outlets, outlets_text), as_text(inlets, inlets_text), as_text(inlets, quarantine_text)
+    sys.stdout.write("\n".join(parts))
+    return 0
 
 
 def listed(options: argparse.Namespace, config: Config) -> int:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.errors import NoDataError, UsageError
 
@@ -14,7 +14,7 @@ DEEPEST: Final = "deepest"
 NONE: Final = "none"
 
 
-def add_gantt(parser: argparse.ArgumentParser) -> None:
+def add_gantt(parser: Any) -> None:
     """Add --gantt."""
     parser.add_argument(
         "--gantt",

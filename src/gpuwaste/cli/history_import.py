@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.job_sources import file_source
+from gpuwaste.cli.job_sources import file_source, recognise
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
@@ -135,8 +135,9 @@ def _lake(options: argparse.Namespace, config: Config) -> "LakeLocation | None":
 
 def _become_owner(store: Path, options: argparse.Namespace) -> None:
     """Become the owner of the store's directory. Raises UsageError for a file to import that the owner cannot read."""
+    recognise(options)
     owner = become_owner(store)
-    for file in (options.sacct, options.swf, options.csv, options.mapping):
+    for file in (options.sacct, options.swf, options.csv_file, options.mapping):
         if owner is not None and file is not None and not os.access(file, os.R_OK):
             raise UsageError(f"{file}: {owner.name}, the owner of {store.parent}, cannot read it: chmod or chgrp it")
 
@@ -147,11 +148,13 @@ def _store_path(options: argparse.Namespace, config: Config) -> Path:
 
 def _source(options: argparse.Namespace, config: Config) -> "ImportSource":
     """Return the source that the options name. Raises UsageError, ParseError, SlurmError."""
+    if getattr(options, "store", None) is not None:
+        raise UsageError(f"{options.store}: a store of gpuwaste: import what it was made from")
     if options.swf is not None:
         from gpuwaste.jobs.importers.sources.swf import SwfFile
 
         return SwfFile(options.swf, options.clusters)
-    if options.csv is not None or options.sacct is not None:
+    if options.csv_file is not None or options.sacct is not None:
         return file_source(options, config, options.format)
     return _live(options, config)
 

@@ -5,7 +5,7 @@ With --strict, jobs that cannot be simulated are an error, not left out.
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuwaste.cli.options import add
 from gpuwaste.cli.words import path_word
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from gpuwaste.sim.document import SimulationDocument
     from gpuwaste.sim.parameters import NamedParameters
 
-_SOURCES = ("store", "swf", "sacct", "csv")
+_SOURCES = ("store", "swf", "sacct", "csv_file", "from_file")
 
 
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add --store, --swf, --sacct and --csv with their options."""
+def add_sources(parser: Any) -> None:
+    """Add --from, --store, --swf, --sacct and --csv-file with their options."""
     source = parser.add_mutually_exclusive_group()
+    add(source, "from", dest="from_file")
     add(source, "store", shown="the hub's store, or the hub", nargs="?")
     for name in ("swf", "sacct", "csv-file"):
         add(source, name)
@@ -41,10 +42,21 @@ def source_of(options: argparse.Namespace, config: "Config", *, energy: bool = F
 
     Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError.
     """
-    if options.sacct is not None or options.csv is not None:
-        wanted = options.clusters if options.csv is None else ""  # a mapping may name another one
-        return _through_a_store(file_source(options, config), options.sacct or options.csv, wanted)
+    recognise(options)
+    if options.sacct is not None or options.csv_file is not None:
+        wanted = options.clusters if options.csv_file is None else ""  # a mapping may name another one
+        return _through_a_store(file_source(options, config), options.sacct or options.csv_file, wanted)
     return known_source(options, config, energy=energy)
+
+
+def recognise(options: argparse.Namespace) -> None:
+    """Give the files of --from to the option of their kind. Raises UsageError for one whose kind is not clear."""
+    from gpuwaste.jobs.importers.file_source import kind_of
+
+    given, options.from_file = options.from_file, None
+    for file in given if isinstance(given, list) else [given] if given else []:
+        name = kind_of(file, mapped=options.mapping is not None)
+        setattr(options, name, [*(getattr(options, name) or ()), file] if isinstance(given, list) else file)
 
 
 def known_source(options: argparse.Namespace, config: "Config", *, energy: bool = False) -> "JobSource":
@@ -71,12 +83,12 @@ def known_source(options: argparse.Namespace, config: "Config", *, energy: bool 
 
 
 def file_source(options: argparse.Namespace, config: "Config", columns: str = "") -> "Pages":
-    """Return the pages of the file of --csv or --sacct. Raises UsageError, ConfigError, ParseError."""
+    """Return the pages of the file of --csv-file or --sacct. Raises UsageError, ConfigError, ParseError."""
     from gpuwaste.jobs.importers.file_source import csv_file, sacct_file
 
     zone, cluster = options.time_zone or local_zone(), options.clusters or config.common.cluster
-    if options.csv is not None:
-        return csv_file(options.csv, options.mapping, cluster, zone=zone)
+    if options.csv_file is not None:
+        return csv_file(options.csv_file, options.mapping, cluster, zone=zone)
     return sacct_file(options.sacct, cluster, delimiter=options.delimiter, columns=columns, zone=zone)
 
 
@@ -117,7 +129,7 @@ def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
     return replace(found, text=f"{file.name}{bad}", unread=unread)
 
 
-def add_loads(parser: argparse.ArgumentParser) -> None:
+def add_loads(parser: Any) -> None:
     """Add --generate and --step."""
     parser.add_argument(
         "--generate",
@@ -127,7 +139,7 @@ def add_loads(parser: argparse.ArgumentParser) -> None:
     add_steps(parser)
 
 
-def add_steps(parser: argparse.ArgumentParser) -> None:
+def add_steps(parser: Any) -> None:
     """Add --step."""
     parser.add_argument(
         "--step",
@@ -185,7 +197,7 @@ def need_sim(error: ModuleNotFoundError) -> GpuwasteError:
     )
 
 
-def add_strict(parser: argparse.ArgumentParser) -> None:
+def add_strict(parser: Any) -> None:
     """Add --strict."""
     parser.add_argument(
         "--strict",

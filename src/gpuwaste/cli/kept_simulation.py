@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --save`, `--compare` and `--html`: results in the hub's state directory, and as pages."""
+"""`gpuwaste simulate run --save` and `--html`, `simulate compare`: saved results, and pages."""
 
 import hashlib
 import shlex
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.cli.words import listed, path_word
+from gpuwaste.cli.words import path_word
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 from gpuwaste.core.owner import as_owner
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpuwaste.sim.document import Difference
     from gpuwaste.sim.saved_runs import SavedRuns
 
-_PAIR: Final = 2
 _ID_LENGTH: Final = 12
 
 
@@ -33,7 +32,7 @@ def view_of(found: "Counterfactual", cluster: str) -> "ViewDocument":
 
 
 def keep(found: "Counterfactual", table: "JobTable", view: "ViewDocument", config: Config) -> str:
-    """Write a simulation for the hub's pages and for --compare; returns its id: equal results have the same id.
+    """Write a simulation for the hub's pages and for `simulate compare`; returns its id, the same for equal results.
 
     Raises StoreError, ConfigError.
     """
@@ -66,7 +65,7 @@ def write_pages(folder: Path, view: "ViewDocument") -> Path:
     return write_views(folder, [(view.view, view)])
 
 
-def comparison(words: str, config: Config) -> tuple["Difference", str]:
+def comparison(before: str, after: str, config: Config) -> tuple["Difference", str]:
     """Return the difference of two kept runs, ID or ID:RUN each, and the resource of their sizes.
 
     Raises UsageError, NoDataError, StoreError, ParseError.
@@ -74,15 +73,13 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
     from gpuwaste.sim.difference import NamedDifference, difference
     from gpuwaste.sim.saved_runs import same_jobs
 
-    names = listed(words)
-    if len(names) != _PAIR:
-        raise UsageError(f"--compare {words[:40]!r}: expected two saved simulations, ID,ID or ID:RUN,ID:RUN")
+    names = before, after
     (left, first, resource), (right, second, other) = (_kept_run(name, config) for name in names)
     if resource != other:
-        raise UsageError(f"--compare: {names[0][:40]} counts {resource}, {names[1][:40]} {other}: expected the same")
+        raise UsageError(f"{names[0][:40]} counts {resource}, {names[1][:40]} counts {other}: expected the same")
     base, changed = same_jobs(left, right, left.runs[first], right.runs[second])
     if not set(base.trace.row.tolist()) & set(changed.trace.row.tolist()):
-        raise NoDataError("--compare: the two simulations have no job in common (by id and submission)")
+        raise NoDataError("the two simulations have no job in common (by id and submission)")
     named = NamedDifference(names[0], names[1], names[1], f"{second} instead of {first}", {})
     found = difference(left.labels, base, changed, named)
     return _over_seeds(found, (names[0], first), (names[1], second), config), resource
@@ -137,7 +134,7 @@ def _kept_run(word: str, config: Config) -> tuple["SavedRuns", str, str]:
     runs = unpacked(data, str(path))
     name = wanted or next(iter(runs.runs))
     if name not in runs.runs:
-        raise UsageError(f"--compare {word[:60]!r}: runs of {identity} are {'; '.join(runs.runs)[:400]}")
+        raise UsageError(f"{word[:60]!r}: runs of {identity} are {'; '.join(runs.runs)[:400]}")
     return runs, name, str(view.parameters.get("resource", ""))
 
 

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
+from gpuwaste.cli.command_groups import grouped
+from gpuwaste.cli.help_text import HelpFormatter, columns, describe, meant
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
+from gpuwaste.cli.old_names import new_name
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.resource_commands import resource_commands
 from gpuwaste.cli.words import cut, text_word
@@ -18,34 +21,25 @@ from gpuwaste.core.registry import ModuleRegistry
 EXIT_USAGE: Final = 2
 EXIT_PIPE: Final = 141
 DEBUG: Final = "GPUWASTE_DEBUG"
-_COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", "arguments", "run")
+PROGRAM: Final = "gpuwaste"
+ABOUT: Final = "gpuwaste shows which jobs wasted GPUs, how much, and why."
+_STARTS: Final = (
+    ("gpuwaste report", "your GPU use of the last seven days, and what to change"),
+    ("gpuwaste job 4711", "one job, GPU by GPU"),
+    ("gpuwaste help report", "options and examples of a command"),
+)
+_START: Final = 23
+_COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", "arguments", "run", packages=True)
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT, errno.EFBIG, errno.EBADF})
-
-
-class _Formatter(argparse.HelpFormatter):
-    """Wraps help only between words: argparse's own breaks an option, a path or a file's name at a hyphen.
-
-    It reads the terminal's width itself: argparse imports shutil and its archive formats for that.
-    """
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        import textwrap
-
-        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False, break_long_words=False)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n".join(indent + line for line in self._split_lines(text, width - len(indent)))
 
 
 class _Parser(argparse.ArgumentParser):
     """Accepts only text that can be sent and printed, and reports wrong usage as one line."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_Formatter, **options)
+        super().__init__(formatter_class=HelpFormatter, **options)
         self.register("type", None, text_word)
+        self.set_defaults(parser=self)  # the deepest one parses last
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Exit after the output is written. Raises OSError where it cannot be."""
@@ -59,6 +53,23 @@ class _Parser(argparse.ArgumentParser):
         if message:
             (file or sys.stderr).write(message)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError for a name that is not among the choices, with the one that was meant."""
+        choices = action.choices
+        if not isinstance(action, argparse._SubParsersAction) or choices is None or value in choices:  # noqa: SLF001 - the way to distinguish them
+            super()._check_value(action, value)
+            return
+        what = "command" if self.prog == PROGRAM else f"action of {self.prog}"
+        words = (*self.prog.split()[1:], str(value))
+        moved = new_name(words)
+        raise argparse.ArgumentError(None, moved or f"no {what} {str(value)[:80]!r}{meant(str(value), list(choices))}")
+
+    def unknown(self, words: Sequence[str]) -> NoReturn:
+        """Print the line about arguments that no parser has taken, and exit with 2."""
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        near = meant(words[0].partition("=")[0], options) if words[0].startswith("-") else ""
+        self.error(f"unknown argument: {' '.join(words)}{near}")
+
     def error(self, message: str) -> NoReturn:
         """Print the line and exit with 2."""
         from gpuwaste.show.terminal_cells import one_line
@@ -67,16 +78,20 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Prints what the command `version` prints."""
+    """Prints the version."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print it and exit."""
-        parser.exit(load_command("version").run(argparse.Namespace()))
+        from gpuwaste.core.version import own_version
+
+        sys.stdout.write(f"{PROGRAM} {own_version()}\n")
+        parser.exit(0)
 
 
 def command_names() -> list[str]:
     """Return the commands: the files of gpuwaste.cli.commands, and the resources that have one."""
-    return sorted({*_COMMANDS, *resource_commands()})
+    declared = {name for name, command in resource_commands().items() if command.is_command}
+    return sorted({*_COMMANDS, *declared})
 
 
 def load_command(name: str) -> Any:
@@ -84,18 +99,28 @@ def load_command(name: str) -> Any:
     return _COMMANDS[name] if name in _COMMANDS else resource_commands()[name]
 
 
-def build_parser(only: str | None = None, *, names_only: bool = False) -> argparse.ArgumentParser:
+def build_parser(only: str | None = None, *, names_only: bool = False) -> _Parser:
     """Return the parser of every command, of only one, or one that knows only the names of the commands."""
-    parser = _Parser(prog="gpuwaste", description="Find out which jobs waste GPUs, how much and why.")
+    parser = _Parser(prog=PROGRAM, description=ABOUT, add_help=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    if names_only:
+        subparsers.choices = dict.fromkeys(command_names())  # type: ignore[assignment]
+        return parser
     for name in command_names() if only is None else [only]:
         command = load_command(name)
-        sub = subparsers.add_parser(name, help=command.HELP, description=command.__doc__)
-        if not names_only:
-            command.arguments(sub)
-            sub.set_defaults(run=command.run)
+        sub = subparsers.add_parser(name, help=command.HELP)
+        describe(sub, command.__doc__, command.EXAMPLES)
+        command.arguments(sub)
+        sub.set_defaults(run=command.run)
     return parser
+
+
+def overview() -> str:
+    """Return the help of the command itself: all commands by reader and subject."""
+    groups = grouped(command_names(), columns())
+    starts = "\n".join(f"  {line:<{_START}}{meaning}" for line, meaning in _STARTS)
+    return f"{ABOUT}\n\n{groups}\n\nStart with:\n{starts}\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,9 +142,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    known = words[0] if words and words[0] in command_names() else None
-    names_only = known is None and words[:1] != ["--"]
-    options = build_parser(known, names_only=names_only).parse_args(words)
+    while words[:1] == ["help"]:
+        words = [*words[1:], "--help"] if words[1:] else ["--help"]
+    if not words or words[0] in {"-h", "--help"}:
+        sys.stdout.write(overview())
+        return 0
+    known = words[0] if words[0] in command_names() else None
+    parser = build_parser(known, names_only=known is None and words[0] != "--")
+    if words[0].startswith("-") and words[0] not in {"--version", "--"}:
+        parser.unknown(words[:1])
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        options.parser.unknown(unknown)
     options.command_line = words  # for a command that submits itself as a job
     code: int = options.run(options)
     return code
@@ -153,15 +187,6 @@ def _say(message: str, code: int) -> int:
 
     tell(f"gpuwaste: {cut(one_line(message))}\n")
     return code
-
-
-def _columns() -> int:
-    """Return the width of the terminal: COLUMNS, else the terminal's own, else 80."""
-    columns = os.environ.get("COLUMNS", "")
-    try:
-        return int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size().columns or 80
-    except OSError:
-        return 80
 
 
 def _forgive_streams() -> None:

@@ -54,12 +54,13 @@ SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
     "threads": (("--threads",), "N", "CPU threads to use", count_word),
     "trials": (("--trials",), "N", "trials of the parameter search per target, 0 for no search", count_word),
     "targets": (("--targets",), "NAMES", "targets to predict, separated by commas", None),
+    "from": (("--from",), "FILE", "read jobs from this file: sacct, SWF, CSV or a store, as it begins", path_word),
     "store": (("--store",), "FILE", "read jobs from a store that gpuwaste history import wrote", path_word),
     "swf": (("--swf",), "FILE", "read jobs from a log in Standard Workload Format", path_word),
     "sacct": (("--sacct",), "FILE", "read jobs from the output of sacct -P or --json (plain, xz, gz, bz2)", path_word),
-    "csv-file": (("--csv",), "FILE", "read jobs from a CSV file, columns as in --mapping", path_word),
-    "mapping": (("--mapping",), "TOML", "with --csv: which column is which field", path_word),
-    "delimiter": (("--delimiter",), "TEXT", "with --sacct: column separator", None),
+    "csv-file": (("--csv-file",), "FILE", "read jobs from a CSV file, columns as in --mapping", path_word),
+    "mapping": (("--mapping",), "TOML", "for CSV: which column is which field", path_word),
+    "delimiter": (("--delimiter",), "TEXT", "for output of sacct: column separator", None),
     "time-zone": (("--time-zone",), "ZONE", "time zone of dates that name none", None),
     "models-dir": (("--models-dir",), "DIR", "directory of the models", path_word),
     "policies": (("--policies",), "DIR", "directory of the policies", path_word),
@@ -92,7 +93,7 @@ def add_role(parser: argparse.ArgumentParser) -> None:
     add(parser, "role", f"{', '.join(_ROLES)}", shown=shown, action="append", choices=_ROLES)
 
 
-def add_window(parser: argparse.ArgumentParser, start: str | None, about: str = "", *, shown: str = "") -> None:
+def add_window(parser: Any, start: str | None, about: str = "", *, shown: str = "") -> None:
     """Add -S and -E, which `times.window_of` reads."""
     add(parser, "starttime", about, default=start, shown=shown)
     add(parser, "endtime", default="now")

@@ -17,7 +17,7 @@ from gpuwaste.advice.policy.policy_text import one_line, remarks
 from gpuwaste.advice.predict.prediction_types import PredictDocument, PredictFacts
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
 from gpuwaste.cli.given_files import checked_files
-from gpuwaste.cli.job_sources import known_source
+from gpuwaste.cli.job_sources import source_of
 from gpuwaste.cli.programs import load_program
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.advice_config import AdvisorConfig
@@ -126,7 +126,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> PolicyReplay
     if start >= end:
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_backtest", "predict", "this host")
-    source = known_source(options, config)
+    source = source_of(options, config)
     question = module.ReplayPeriod(start, end, options.scripts, site_of(options, config), cache(unix_groups))
     bundle = bundle_of(options, config)
     found = module.replay_policies(source.table, policies, question, bundle, replay_progress())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 ENGINES: Final = ("slurmctld",)
-_SIMULATED: Final = ("what_if", "resource", "html", "save", "compare")
+_SIMULATED: Final = ("resource", "html", "save")
 _MOST_RUNS: Final = 999
 _MOST_SPEED: Final = 200
 _DEFAULT_SPEED: Final = 20
@@ -52,7 +52,7 @@ def check_engine(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.output}: not a directory: --engine slurmctld keeps its runs in the directory of -o")
     simulated = [name for name in _SIMULATED if getattr(options, name)]
     if simulated:
-        raise UsageError(f"--{simulated[0].replace('_', '-')}: the simulator's alone, not with --engine: leave it out")
+        raise UsageError(f"--{simulated[0].replace('_', '-')}: only for the simulator, not for --engine: leave it out")
     if options.walltime != "user":
         raise UsageError(f"--walltime {options.walltime}: a real slurmctld plans with the users' limits: leave it out")
 

@@ -4,6 +4,7 @@ import argparse
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
+from gpuwaste.cli.help_text import describe
 from gpuwaste.cli.options import (
     add,
     add_config,
@@ -26,18 +27,18 @@ _WINDOW: Final = {"start": "starttime", "end": "endtime"}
 
 @cache
 def resource_commands() -> dict[str, "ResourceCommand"]:
-    """Return the commands that files of resources declare, by name; nothing of them is imported."""
-    return {file.name: ResourceCommand(file) for file in resource_files() if file.has_command}
+    """Return what files of resources declare for a terminal, by their names; nothing of them is imported."""
+    return {file.name: ResourceCommand(file) for file in resource_files() if file.has_reads}
 
 
 def add_reads(actions: Any, name: str) -> None:
     """Add the actions that the file NAME_resource.py declares to a parser's actions."""
     for reading in resource_commands()[name].readings:
         command = reading.command
-        description = f"{command.about[:1].upper()}{command.about[1:]}."
-        sub = actions.add_parser(command.action, help=command.about, description=description)
+        sub = actions.add_parser(command.action, help=command.about)
+        describe(sub, f"{command.about[:1].upper()}{command.about[1:]}.", command.examples)
         reading.arguments(sub)
-        sub.set_defaults(run=reading.run)
+        sub.set_defaults(run=reading.run, run_action=reading.run)
 
 
 class ResourceCommand:
@@ -45,6 +46,7 @@ class ResourceCommand:
 
     def __init__(self, file: ResourceFile) -> None:
         self._file = file
+        self.is_command = file.is_command
         begin, rest = file.title[:2], file.title[2:].rstrip(".")
         self.HELP = (begin if begin.isupper() else begin.lower()) + rest
         self.__doc__ = file.about

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.act.rules.rule_text import look_text, replay_text, test_text
+from gpuwaste.act.rules.rule_text import look_text, replay_text
 from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument
 from gpuwaste.cli.given_files import checked_files
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, hub_client
@@ -42,13 +42,6 @@ def explain(options: argparse.Namespace, config: Config) -> int:
     """Print the parts of a rule's condition. Raises as the hub's client does, and ConfigError."""
     document = typed(_sent(options, config, "/v1/rules/look"), LookDocument, printed=not options.json)
     print_own(document, look_text, as_json=options.json)
-    return 0
-
-
-def test(options: argparse.Namespace, config: Config) -> int:
-    """Print what a rule would do with a job now. Raises as `explain`."""
-    document = typed(_sent(options, config, "/v1/rules/look"), LookDocument, printed=not options.json)
-    print_own(document, test_text, as_json=options.json)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.cli.words import number_word
 from gpuwaste.core.errors import UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 
 
-def add_seeds(parser: argparse.ArgumentParser) -> None:
+def add_seeds(parser: Any) -> None:
     """Add --seeds."""
     parser.add_argument(
         "--seeds",

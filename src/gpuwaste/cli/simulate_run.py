@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate` does: the jobs, the machine and the walltimes that the options name, and the answer."""
+"""What `gpuwaste simulate run` and `what-if` do: jobs, machine and walltimes of the options, and the answer."""
 
 import argparse
 import csv
@@ -115,8 +115,6 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         from gpuwaste.sim.simulation import SCHEDULERS
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
-    if options.compare is not None:
-        return _compared(options, config)
     wanted = wanted_of(options)
     chosen = _schedulers(options, wanted, SCHEDULERS)
     check_gantt(options, chosen)
@@ -219,8 +217,8 @@ def _nodes_of(
     return cluster if on_nodes else None, any_counts(tuple(plays))
 
 
-def _compared(options: argparse.Namespace, config: Config) -> int:
-    """Print the difference of two kept simulations."""
+def compare_and_tell(options: argparse.Namespace, config: Config) -> int:
+    """Print the difference of two saved simulations. Raises as `comparison`, GpuwasteError without the simulator."""
     from msgspec import to_builtins
 
     from gpuwaste.show.layout import Look
@@ -228,7 +226,7 @@ def _compared(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.sim.difference_words import change_text, difference_text
 
-    found, resource = comparison(options.compare, config)
+    found, resource = comparison(options.before, options.after, config)
     if options.json:
         sys.stdout.write(to_json(to_builtins(found)))
         return 0

@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate --what-if` adds: the case of the options, progress, partial results of an interruption."""
+"""What `gpuwaste simulate what-if` adds: the case of the options, progress, partial results of an interruption."""
 
 import argparse
 import sys
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuwaste.advice.policy.policy_set import PolicySet
+    from gpuwaste.core.errors import NoDataError
     from gpuwaste.jobs.history.job_table import JobTable
     from gpuwaste.models.job_source import JobSource
     from gpuwaste.sim.counterfactual import Counterfactual
@@ -33,10 +33,7 @@ def wanted_of(options: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     """Return name and value of each what-if. Raises UsageError."""
     from gpuwaste.sim.whatif import parsed
 
-    wanted = parsed(listed(options.what_if))
-    if options.propose and not wanted:
-        raise UsageError("--propose: needs --what-if NAMES: the changes to choose from")
-    return wanted
+    return parsed(listed(options.what_if))
 
 
 def resource_of(options: argparse.Namespace, wanted: Sequence[tuple[str, str]]) -> str:

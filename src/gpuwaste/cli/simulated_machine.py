@@ -1,7 +1,7 @@
 """The machine that a simulation runs on: from the file of --machine, or from Slurm with --live."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuwaste.cli.words import path_word, size_word
 from gpuwaste.core.errors import StoreError, UsageError
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gpuwaste.slurm.site.cluster_model import ClusterModel
 
 
-def add_machine(parser: argparse.ArgumentParser) -> None:
-    """Add --machine, --live and --processors, which exclude each other, and --write-machine."""
+def add_machine(parser: Any) -> None:
+    """Add --machine, --live and --processors, which exclude each other."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--machine", type=path_word, metavar="FILE", help="nodes and partitions: TOML, slurm.conf, or its directory"
@@ -28,6 +28,10 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="size of the machine, in what --resource counts (default: the log's, or the most held)",
     )
+
+
+def add_write_machine(parser: Any) -> None:
+    """Add --write-machine."""
     parser.add_argument(
         "--write-machine",
         type=path_word,

@@ -1,4 +1,4 @@
-"""Models of step times: measured and trained by `gpuwaste estimate calibrate` and `train`, and those in use here."""
+"""Models of step times: those of `gpuwaste model calibrate` and `model train --times`, and those in use here."""
 
 import argparse
 import json
@@ -105,7 +105,7 @@ def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
     registry = TimesRegistry(options.models_dir or Path(config.common.models_dir))
     become_owner(registry.models_dir)
     trained = train_times(
-        options.directories,
+        options.times,
         registry,
         created_utc=SystemClock().utc_s(),
         name=options.name,

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gpuwaste.cli.job_sources import recognise
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, UsageError
 
@@ -50,7 +51,8 @@ class Answers(Protocol):
 
 def of_files(options: argparse.Namespace) -> bool:
     """Return whether the views are of files or of a store."""
-    return any((options.sacct, options.swf, options.csv, options.store))
+    recognise(options)
+    return any((options.sacct, options.swf, options.csv_file, options.store))
 
 
 @contextmanager
@@ -200,9 +202,9 @@ def _sources(options: argparse.Namespace, config: Config) -> "Iterator[ImportSou
 
     for file in options.swf or ():
         yield SwfFile(file)
-    for name in ("sacct", "csv"):
+    for name in ("sacct", "csv_file"):
         for file in getattr(options, name) or ():
-            one = argparse.Namespace(**{**vars(options), "sacct": None, "csv": None, name: file})
+            one = argparse.Namespace(**{**vars(options), "sacct": None, "csv_file": None, name: file})
             one.clusters = "" if "," in options.clusters else options.clusters
             yield file_source(one, config, options.format)
 

@@ -25,10 +25,11 @@ class ModuleRegistry(Mapping[str, _T]):
     For any thread.
     """
 
-    def __init__(self, package: ModuleType | str, *exposes: str) -> None:
-        """`exposes` are the names that each module has to define."""
+    def __init__(self, package: ModuleType | str, *exposes: str, packages: bool = False) -> None:
+        """`exposes` are the names that each module has to define; with `packages` folders are modules, too."""
         self._package: Final = package if isinstance(package, str) else package.__name__
         self._exposes: Final = exposes
+        self._packages: Final = packages
         self._names: tuple[str, ...] = ()
         self._loaded: dict[str, _T] = {}
 
@@ -37,11 +38,13 @@ class ModuleRegistry(Mapping[str, _T]):
         """The names of the modules; none is imported."""
         if not self._names:
             folders = import_module(self._package).__path__
-            files = (file for folder in folders for file in os.listdir(folder))  # noqa: PTH208 pathlib costs start-up
-            self._names = tuple(
-                sorted(file.removesuffix(_SUFFIX) for file in files if file.endswith(_SUFFIX) and file[0] != "_")
-            )
+            files = ((folder, file) for folder in folders for file in os.listdir(folder) if file[0] != "_")  # noqa: PTH208 pathlib costs start-up
+            self._names = tuple(sorted(file.removesuffix(_SUFFIX) for folder, file in files if self._is(folder, file)))
         return self._names
+
+    def _is(self, folder: str, file: str) -> bool:
+        package = self._packages and os.path.exists(f"{folder}/{file}/__init__.py")  # noqa: PTH110 as above
+        return file.endswith(_SUFFIX) or package
 
     def __getitem__(self, name: str) -> _T:
         """Return a module. Raises KeyError for one that does not exist, ImportError for one that lacks a name."""
@@ -72,14 +75,16 @@ class ModuleRegistry(Mapping[str, _T]):
 class ResourceFile:
     """A file of resources: its name without the ending, and its module.
 
-    `about` is its docstring, the help of its command if it has one, and `title` the first line of that.
+    `about` is its docstring, the help of its command if it has one, and `title` the first line of that. It `has_reads`
+    that a terminal can print: as a command of the file's name, or as actions of another command.
     """
 
     def __init__(self, name: str, module: str, text: str) -> None:
         self.name = name
         self.about = text.split('"""', 2)[1].strip()
         self.title = self.about.partition("\n")[0]
-        self.has_command = "ReadCommand(" in text
+        self.has_reads = "ReadCommand(" in text
+        self.is_command = self.has_reads and "action=" not in text
         self._module = module
 
     def module(self) -> ModuleType:

@@ -1,12 +1,10 @@
 """The stream of events as CloudEvents, its catalogue, and the state of outlets and inlets."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from gpuwaste.act.events.event_text import inlets_text, outlets_text, quarantine_text
 from gpuwaste.act.events.event_types import (
     MAX_EVENTS,
     CatalogueDocument,
@@ -18,8 +16,7 @@ from gpuwaste.act.events.event_types import (
 from gpuwaste.core.fields import Number
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.events.kind_catalogue import PREFIX, catalogue
-from gpuwaste.show.layout import Look
-from gpuwaste.show.resource import NoQuestion, ReadCommand, Reading, Resource
+from gpuwaste.show.resource import NoQuestion, Reading, Resource
 
 if TYPE_CHECKING:
     from gpuwaste.act.events.event_service import EventReads
@@ -71,28 +68,9 @@ def catalogue_document() -> CatalogueDocument:
     return CatalogueDocument(kinds=kinds)
 
 
-def _command(action: str, text: Callable[[Any, Look], str], about: str) -> ReadCommand[Any]:
-    return ReadCommand(text=text, action=action, about=about, forms=False)
-
-
 RESOURCES = (
     Resource(path="/v1/events", question=EventsQuestion, document=EventsAnswer, read=page, standby=True),
     Resource(path="/v1/events/kinds", question=NoQuestion, document=CatalogueDocument, read=kinds, standby=True),
-    Resource(
-        path="/v1/outlets",
-        question=NoQuestion,
-        document=OutletsDocument,
-        read=outlets,
-        commands=[_command("outlets", outlets_text, "how the hub's outlets stand (operators)")],
-    ),
-    Resource(
-        path="/v1/inlets",
-        question=NoQuestion,
-        document=InletsDocument,
-        read=standing,
-        commands=[
-            _command("inlets", inlets_text, "status of the hub's inlets (operators)"),
-            _command("quarantine", quarantine_text, "events that inlets could not take, and why (operators)"),
-        ],
-    ),
+    Resource(path="/v1/outlets", question=NoQuestion, document=OutletsDocument, read=outlets),
+    Resource(path="/v1/inlets", question=NoQuestion, document=InletsDocument, read=standing),
 )

@@ -44,12 +44,6 @@ def look_text(document: LookDocument, look: Look) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_text(document: LookDocument, look: Look) -> str:
-    """Render what a rule would do with each run now."""
-    del look
-    return "".join(f"{one.printed_id}: {_verdict(one)}\n" for one in document.found)
-
-
 def replay_text(document: ReplayDocument, look: Look) -> str:
     """Render the table by delay, then the users with the most hits."""
     lines = look.title(f"Replay of {fit(document.name, 40)}") if look.header else []

@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_window(parser, None, shown="now-30days; with files, all of them")
     source = parser.add_mutually_exclusive_group()
+    add(source, "from", "repeatable", dest="from_file", action="append")
     for name in ("sacct", "swf", "csv-file"):
         add(source, name, "repeatable", action="append")
     add(source, "store")

@@ -1,12 +1,11 @@
-"""Events of jobs, GPUs, nodes and models: list them, check outlets and inlets, see how these stand."""
+"""Events of jobs, GPUs, nodes and models: list them, check outlets and inlets, print their state."""
 
 import argparse
 
 from gpuwaste.cli.options import add, add_config, config_of, print_own
-from gpuwaste.cli.resource_commands import add_reads
 from gpuwaste.cli.words import count_word, path_word
 
-HELP = "events, the outlets that hand them on and the inlets that take those of others"
+HELP = "events, the outlets that send them and the inlets that receive those of other systems"
 EXAMPLES = (
     ("gpuwaste events list --kinds 'waste.*'", "GPUs that are held idle, as CloudEvents."),
     ("gpuwaste events check", "Before the hub reads new outlets."),
@@ -35,7 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="outlets and inlets (default: hub.outlets_dir, hub.inlets_dir)",
     )
     add_config(check)
-    add_reads(actions, "events")
+    status = actions.add_parser("status", help="outlets, inlets and quarantined events (operators)")
+    add(status, "json")
+    add_config(status)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli import event_stream
 
     config = config_of(options)
+    if options.action == "status":
+        return event_stream.status(config, as_json=options.json)
     if options.action == "check":
         return event_stream.check(options.paths, config)
     return event_stream.listed(options, config)

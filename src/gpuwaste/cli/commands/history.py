@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     reader = actions.add_parser("import", help="import jobs; those that were imported before are skipped")
     source = reader.add_mutually_exclusive_group(required=True)
+    add(source, "from", dest="from_file")
     add(source, "sacct")
     source.add_argument("--sacct-live", action="store_true", help="read jobs from accounting, through sacct")
     source.add_argument("--slurmrestd", action="store_true", help="read jobs from accounting, through slurmrestd")

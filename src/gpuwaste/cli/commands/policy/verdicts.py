@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
 
 HELP = "verdicts at sbatch, and how good they were"
-EXAMPLES = (("gpuwaste verdicts --score", "How good the verdicts of each policy were."),)
+EXAMPLES = (("gpuwaste policy verdicts --score", "How good the verdicts of each policy were."),)
 _TEXT_ROWS = 40
 _ROWS = 10_000
 

@@ -11,11 +11,11 @@ from gpuwaste.cli.words import path_word, size_word
 HELP = "measure a GPU type with generated programs, in one job"
 EXAMPLES = (
     (
-        "gpuwaste estimate calibrate --gpu h100 --python ~/jax/bin/python",
+        "gpuwaste model calibrate --gpu h100 --python ~/jax/bin/python",
         "Submit the job; about an hour on one H100.",
     ),
     (
-        "gpuwaste estimate calibrate --gpu a100-40gb --gres gpu:a100:1 -o cal --no-submit",
+        "gpuwaste model calibrate --gpu a100-40gb --gres gpu:a100:1 -o cal --no-submit",
         "Only write the directory, to read cal/job.sh first.",
     ),
 )

@@ -1,17 +1,22 @@
-"""Train models on the job history: writes a model with its card into the registry."""
+"""Train models on the job history: writes a model with its card into the registry.
+
+With --waits the model of waits, which `gpuwaste plan` uses; with --times the models of step times, which
+`gpuwaste estimate` uses, from the directories of `gpuwaste model calibrate`.
+"""
 
 import argparse
 
 from gpuwaste.cli.job_sources import add_sources
 from gpuwaste.cli.options import add, add_as_job, add_config, add_learning, config_of
-from gpuwaste.cli.words import count_word
+from gpuwaste.cli.words import count_word, path_word
 
 HELP = "train a model on the job history"
 EXAMPLES = (
-    ("gpuwaste train -S now-365days", "Train on a year of this site."),
-    ("gpuwaste train --challenge --time-budget 600", "What the weekly timer runs: the new model goes on trial."),
-    ("gpuwaste train --challenge --as-job --partition cpu", "The same as a job of this Slurm cluster."),
-    ("gpuwaste train --waits -S now-90days", "Train the model of waits that gpuwaste plan uses."),
+    ("gpuwaste model train -S now-365days", "Train on a year of this site."),
+    ("gpuwaste model train --challenge --time-budget 600", "What the weekly timer runs: the new model goes on trial."),
+    ("gpuwaste model train --challenge --as-job --partition cpu", "The same as a job of this Slurm cluster."),
+    ("gpuwaste model train --waits -S now-90days", "Train the model of waits that gpuwaste plan uses."),
+    ("gpuwaste model train --times calibration-h100 calibration-a100-40gb", "Step times of two GPU types."),
 )
 _TRIALS = 5
 
@@ -28,7 +33,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="start no new trial after this time; the result is not reproducible",
     )
-    parser.add_argument("--waits", action="store_true", help="train the model of waits that gpuwaste plan uses")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--waits", action="store_true", help="train the model of waits that gpuwaste plan uses")
+    other.add_argument(
+        "--times",
+        nargs="+",
+        type=path_word,
+        metavar="DIR",
+        help="train the models of step times on these directories of gpuwaste model calibrate",
+    )
+    parser.add_argument("--name", default="", metavar="NAME", help="with --times: its name (default: times-TIME)")
     add(parser, "models-dir", shown="common.models_dir")
     use = parser.add_mutually_exclusive_group()
     use.add_argument("--promote", action="store_true", help="use the model at once (always done for the first one)")
@@ -48,6 +62,10 @@ def run(options: argparse.Namespace) -> int:
         from gpuwaste.cli.train_evaluate import train_as_job
 
         return train_as_job(options, config_of(options))
+    if options.times:
+        from gpuwaste.cli.step_time_models import train_times_and_tell
+
+        return train_times_and_tell(options, config_of(options))
     if options.waits:
         from gpuwaste.cli.train_evaluate import train_waits_and_tell
 

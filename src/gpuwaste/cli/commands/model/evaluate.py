@@ -7,8 +7,11 @@ from gpuwaste.cli.options import add, add_as_job, add_config, add_learning, conf
 
 HELP = "evaluate predictions on a job history, compared with simple baselines"
 EXAMPLES = (
-    ("gpuwaste evaluate --swf log.swf.gz", "How good predictions would have been on a public log."),
-    ("gpuwaste evaluate --sacct sacct.txt --trials 20 --as-job --partition cpu", "As a job of this Slurm cluster."),
+    ("gpuwaste model evaluate --swf log.swf.gz", "How good predictions would have been on a public log."),
+    (
+        "gpuwaste model evaluate --sacct sacct.txt --trials 20 --as-job --partition cpu",
+        "As a job of Slurm.",
+    ),
 )
 
 
