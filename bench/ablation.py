@@ -1,6 +1,6 @@
 """Figure: what groups of features add to the prediction of failure, on public logs (--seeds 5).
 
-Each line is one set of columns, judged as `gpuwaste evaluate` judges (split by time 60/10/30, rolling correction):
+Each line is one set of columns, judged as `gpuwaste model evaluate` does (split by time 60/10/30, rolling correction):
 average precision, ECE and F1, each as mean (least to most) over the seeds. Last a line of JSON.
 """
 

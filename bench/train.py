@@ -1,4 +1,4 @@
-"""Figure: gpuwaste train with its search on 100,000 jobs: seconds by stage, memory.
+"""Figure: gpuwaste model train with its search on 100,000 jobs: seconds by stage, memory.
 
 The jobs are made (gpuwaste.testing.planted), because no public log has labels for every target: all seven are learnt,
 which is the longest case. Prints each stage, then one line of JSON. Measured in a process of its own, the reading of

@@ -91,12 +91,12 @@ def test_the_files_give_what_slurm_says(
     config = tmp_path / "gpuwaste.toml"
     config.write_text(f'[common]\nslurm_conf = "{conf}"\n')
     written = tmp_path / "machine.toml"
-    words = ["simulate", "--config", str(config), "--live", "--write-machine", str(written)]
+    words = ["simulate", "run", "--config", str(config), "--live", "--write-machine", str(written)]
     assert main(words) == 0
     assert f"{len(live.nodes)} nodes, {live.cpus} CPUs, {live.gpus} GPUs" in capsys.readouterr().out
     log = tmp_path / "log.swf"
     log.write_text("1 0 0 100 3 -1 -1 3 100 -1 1 7 1 -1 1 1 -1 -1\n")  # of a log without a date
-    assert main(["simulate", "--config", str(config), "--live", "--swf", str(log), "--json"]) == 0
+    assert main(["simulate", "run", "--config", str(config), "--live", "--swf", str(log), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     cpus = sum(node.cpus for node in live.nodes if not node.down)
     assert (found["processors"], found["processors_from"]) == (cpus, "the live cluster")

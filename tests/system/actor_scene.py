@@ -142,7 +142,7 @@ class ActorScene:
         return self.end(action)
 
     def gpuwaste(self, *words: str, user: str, hub: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run `gpuwaste actions ...` as a user; without `hub` nobody answers at hub_url."""
+        """Run `gpuwaste rules actions ...` as a user; without `hub` nobody answers at hub_url."""
         config = self.directory / "cli.toml"
         url = f"http://127.0.0.1:{self.port if hub else free_port()}"
         common = {"hub_url": url, "munge_socket": str(self.cluster.munge_socket)}

@@ -58,7 +58,7 @@ _HOST_COMMANDS: Final = {
     "doctor": "doctor --config {hub}",
     "hub backup": "hub backup {own}/backup.tar --config {hub}",
     "simulate generate": "simulate generate lublin:jobs=1500,seed=3 -o {own}/log.swf",
-    "simulate": "simulate --swf {own}/log.swf --scheduler easy --config {hub}",
+    "simulate": "simulate run --swf {own}/log.swf --scheduler easy --config {hub}",
     "history import": "history import --swf {own}/log.swf --into {own}/log.duckdb --config {hub}",
     "history status": "history status --into {own}/log.duckdb --config {hub}",
     "analyze a log": "analyze --swf {own}/log.swf --view states --config {hub}",

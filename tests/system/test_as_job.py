@@ -71,14 +71,14 @@ def place(cluster: LoopbackCluster) -> Iterator[Place]:
 def test_a_job_trains_and_the_model_is_in_the_registry(place: Place) -> None:
     """The command ends when Slurm has the job; the job's log has what the command would have printed."""
     words = ["--swf", place.log, "--targets", "failure", "--trials", "0", "--threads", "1", "--challenge"]
-    assert "is the model in use now" in place.as_job("train", *words)
+    assert "is the model in use now" in place.as_job("model", "train", *words)
     assert (place.path / "models" / "champion").is_symlink()
 
 
 def test_an_evaluation_is_the_same_to_the_byte(place: Place) -> None:
     """With one seed and one thread the job's document is what the command prints itself."""
     words = ["--swf", place.log, "--targets", "failure", "--trials", "2", "--seed", "7", "--threads", "1", "--json"]
-    assert place.as_job("evaluate", *words) == place.gpuwaste("evaluate", *words)
+    assert place.as_job("model", "evaluate", *words) == place.gpuwaste("model", "evaluate", *words)
 
 
 def test_an_import_writes_the_same_runs(place: Place) -> None:

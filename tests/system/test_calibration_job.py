@@ -1,4 +1,4 @@
-"""`gpuwaste estimate calibrate` on a real Slurm: its job runs on one GPU, stops at a signal, and goes on."""
+"""`gpuwaste model calibrate` on a real Slurm: its job runs on one GPU, stops at a signal, and goes on."""
 
 import functools
 import json
@@ -27,7 +27,7 @@ def told(log: Path) -> str:
 
 def calibrate(cluster: LoopbackCluster, folder: Path, python: str) -> int:
     """Submit the job and return its id."""
-    words = ["estimate", "calibrate", "--gpu", "a100-40gb", "--gres", "gpu:a100:1", "--partition", "gpu"]
+    words = ["model", "calibrate", "--gpu", "a100-40gb", "--gres", "gpu:a100:1", "--partition", "gpu"]
     words += ["--python", python, "--minutes", "20", "-o", str(folder)]
     done = cluster.run([sys.executable, "-m", "gpuwaste.cli", *words], timeout_s=60)
     line = next(line for line in done.stdout.splitlines() if line.startswith("job "))

@@ -71,7 +71,7 @@ def test_fresh_install(host: AptRoot) -> None:
     assert {name: owner_and_mode(host.root, name) for name in MODES} == MODES
     entry = host.root.run("getent", "passwd", "gpuwaste").stdout.strip().split(":")
     assert (entry[2], entry[5:]) == ("463", ["/var/lib/gpuwaste", "/sbin/nologin"])
-    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert host.root.run("gpuwaste", "--version").stdout == f"gpuwaste {spec_version()}\n"
     assert host.root.run("gpuwaste", "config", "check").returncode == 0
     assert host.root.run("dpkg", "--verify", *ALL).stdout == ""
 
@@ -152,7 +152,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Pa
 
     host.offer([package for package in packages if package.name.split("_")[0] in OLDER_SET])
     host.apt("upgrade")
-    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert host.root.run("gpuwaste", "--version").stdout == f"gpuwaste {spec_version()}\n"
     assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
     assert host.root.file(f"{CONFIG}.dpkg-dist").read_text() == (ROOT / "etc/gpuwaste.toml").read_text()
     calls = host.systemctl_calls()
@@ -162,7 +162,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], workspace: Pa
     host.root.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
     host.root.file("/usr/sbin/policy-rc.d").chmod(0o755)
     host.apt("install", "--allow-downgrades", *(f"{name}={OLDER}-1" for name in OLDER_SET))
-    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {OLDER}\n"
+    assert host.root.run("gpuwaste", "--version").stdout == f"gpuwaste {OLDER}\n"
     assert not [call for call in host.systemctl_calls() if "restart" in call]
     assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
     assert owner_and_mode(host.root, "/var/lib/gpuwaste/hub/kept")[0] == "gpuwaste"
@@ -181,7 +181,7 @@ def test_an_upgrade_that_nobody_attends(packages: list[Path], older: list[Path],
     host.root.write("/etc/gpuwaste/gpuwaste.toml.d/site.toml", "[hub]\nverdict_days = 77\n")
     host.offer([package for package in packages if package.name.split("_")[0] in OLDER_SET])
     host.root.run("apt-get", "-y", "-q", "-o", "APT::Sandbox::User=root", "upgrade")
-    assert host.root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert host.root.run("gpuwaste", "--version").stdout == f"gpuwaste {spec_version()}\n"
     assert host.root.file(CONFIG).read_text() == (ROOT / "etc/gpuwaste.toml").read_text()
     assert [name for name in host.root.tree() if name.startswith("/etc/gpuwaste") and "dpkg" in name] == []
     shown = host.root.run("gpuwaste", "config", "show").stdout

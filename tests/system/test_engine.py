@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --engine slurmctld`: a trace on Slurm's own daemons, its results, what an end leaves behind."""
+"""`gpuwaste simulate run --engine slurmctld`: a trace on Slurm's own daemons, its results, what it leaves."""
 
 import csv
 import json

@@ -116,7 +116,7 @@ def test_reports_metrics_verdicts(machine: Machine) -> None:
     (job,) = re.findall(r"^Submitted batch job (\d+)$", wrote, re.MULTILINE)
     assert re.search(r"^gpuwaste_gpu_utilization_ratio\{.*\} ", wrote, re.MULTILINE)
     machine.wait("gpuwaste report", 180, "the report of alice", user="alice", wanted="alice", poll_s=POLL_S)
-    machine.wait("gpuwaste verdicts", 60, "the verdict", user="staffer", wanted=job, poll_s=POLL_S)
+    machine.wait("gpuwaste policy verdicts", 60, "the verdict", user="staffer", wanted=job, poll_s=POLL_S)
     said = last.take(machine)
     assert "fail " not in said
     assert "alice" in machine.run("gpuwaste report --allusers", user="staffer")
@@ -137,7 +137,7 @@ def test_upgrade_and_back(machine: Machine) -> None:
     upgrade, back, _ = steps(UPGRADE, "Back")  # the last one is for apt
     for step, version in ((upgrade, newer), (back, spec_version())):
         step.take(machine)
-        assert machine.run("gpuwaste version") == f"gpuwaste {version}\n"
+        assert machine.run("gpuwaste --version") == f"gpuwaste {version}\n"
         said = machine.wait("gpuwaste doctor", 60, "the doctor to find nothing that fails", poll_s=POLL_S)
         assert re.search(rf"^ok   agent .* version {re.escape(version)},", said, re.MULTILINE), said
         assert re.search(rf"^ok   hub .* version {re.escape(version)}$", said, re.MULTILINE), said

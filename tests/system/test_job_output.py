@@ -96,7 +96,7 @@ def test_a_plain_list_of_slurmd_writes_into_the_job_s_output(site: Site, job: Jo
 
 def _ask(site: Site, node: str, job: int, user: str) -> None:
     """Run each command that looks at a running job, and as the agent's user those that look at a node."""
-    for words in (["job", str(job)], ["top"], ["report"]):
+    for words in (["job", str(job)], ["now", "--hours", "1"], ["report"]):
         assert "Traceback" not in site.gpuwaste(*words, user=user, check=False).stderr
     config = ["--config", str(site.config_path(node))]
     for words in (["doctor", "--role", "agent"], ["agent", "status"]):

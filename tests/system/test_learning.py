@@ -102,10 +102,10 @@ def test_real_jobs_are_imported_learnt_from_judged_and_predicted(make_cluster: C
 def _learn(config: Path, store: Path, folder: Path) -> None:
     registry = folder / f"models-{store.stem}"
     card: dict[str, Any] = json.loads(
-        command(config, "train", "--store", store, "--models-dir", registry, "--trials", "1", "--json")
+        command(config, "model", "train", "--store", store, "--models-dir", registry, "--trials", "1", "--json")
     )
     assert card["targets"]["failure"]
-    judged = json.loads(command(config, "evaluate", "--store", store, "--json"))
+    judged = json.loads(command(config, "model", "evaluate", "--store", store, "--json"))
     assert judged["failure"]["model"]["average_precision"] > judged["failure"]["majority"]["average_precision"]
     script = folder / "job.sbatch"
     script.write_text(SCRIPT)

@@ -97,8 +97,8 @@ class Planner:
             watcher.stop()
 
     def verdicts(self) -> list[dict[str, Any]]:
-        """Return what `gpuwaste verdicts` says to alice."""
-        argv = self.runtime.command("verdicts", "--json", "--config", str(self.config))
+        """Return what `gpuwaste policy verdicts` says to alice."""
+        argv = self.runtime.command("policy", "verdicts", "--json", "--config", str(self.config))
         done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=150)
         found: list[dict[str, Any]] = json.loads(done.stdout)["verdicts"]
         return found
@@ -116,7 +116,15 @@ def test_what_an_estimate_hands_over_is_accepted(cluster: LoopbackCluster, tmp_p
     """The #SBATCH lines and the command of plan that a comparison prints: Slurm takes the GPU type and the limit."""
     models = ["--models-dir", str(tmp_path / "models")]
     assert (
-        main(["estimate", "train", str(calibrated(tmp_path / "cal", "a100-40gb", "NVIDIA A100-SXM4-40GB")), *models])
+        main(
+            [
+                "model",
+                "train",
+                "--times",
+                str(calibrated(tmp_path / "cal", "a100-40gb", "NVIDIA A100-SXM4-40GB")),
+                *models,
+            ]
+        )
         == 0
     )
     (tmp_path / "step.hlo").write_text(HLO.format(n=1500))

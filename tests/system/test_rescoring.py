@@ -81,5 +81,5 @@ def test_the_owner_is_told_before_the_limit(make_cluster: ClusterFactory, make_s
         wait_until(lambda: not site.json("job", str(job), user="alice")["runs"][0]["running"], 60, "the end", hub.tail)
         assert len(said(site, job)) == len({one["moment"] for one in said(site, job)})
         assert len(mail.received) == 1
-        (row,) = site.json("notify", "list", user="alice")["notices"]
+        (row,) = site.json("digest", "list", user="alice")["notices"]
         assert (row["kind"], row["status"]) == ("limit", "sent")

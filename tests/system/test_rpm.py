@@ -256,7 +256,7 @@ def test_fresh_install(installed: tuple[Root, set[str]]) -> None:
     users = root.file("/etc/passwd").read_text(encoding="utf-8")
     root.run("systemd-sysusers", "gpuwaste.conf")
     assert root.file("/etc/passwd").read_text(encoding="utf-8") == users
-    assert root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert root.run("gpuwaste", "--version").stdout == f"gpuwaste {spec_version()}\n"
     assert root.run("gpuwaste", "config", "check").returncode == 0
     assert root.rpm("-V", "--nodeps", *ALL).stdout == ""
 
@@ -268,7 +268,7 @@ def test_private_packages(installed: tuple[Root, set[str]]) -> None:
         root.write(f"{folder}/duckdb.py", "raise SystemExit('the wrong duckdb')\n")
     before = root.tree()
     wrong = {"PYTHONPATH": "/root", "PYTHONHOME": "/nowhere", "HOME": "/root"}
-    assert root.run("gpuwaste", "version", env=wrong).stdout.startswith("gpuwaste ")
+    assert root.run("gpuwaste", "--version", env=wrong).stdout.startswith("gpuwaste ")
     assert "usage" in root.run("gpuwaste", "hub", "--help", env=wrong).stdout
     seen = root.run("python3.11", "-c", "import prometheus_client", check=False).stderr
     assert "ModuleNotFoundError" in seen
@@ -350,7 +350,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     """Upgrades keep the changed configuration and migrate the store; back lead the backup and old packages."""
     root = new_root(workspace / "upgraded")
     root.install(*older)
-    assert root.run("gpuwaste", "version").stdout == f"gpuwaste {OLDER}\n"
+    assert root.run("gpuwaste", "--version").stdout == f"gpuwaste {OLDER}\n"
     interpreter = ("setpriv", "--reuid=gpuwaste", "--regid=gpuwaste", "--clear-groups", "python3.11", "-ISB", "-c")
     number = schema_number("hub")
     assert root.run(*interpreter, OLD_STORE, SITE_PACKAGES).stdout == f"{number}\n"
@@ -360,7 +360,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     shutil.copytree(root.file("/var/lib/gpuwaste/hub"), backup)
 
     root.install(*pick(packages, *OLDER_SET))
-    assert root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert root.run("gpuwaste", "--version").stdout == f"gpuwaste {spec_version()}\n"
     assert root.file(CONFIG).read_text(encoding="utf-8") == text
     assert root.file(f"{CONFIG}.rpmnew").read_text(encoding="utf-8") == (ROOT / "etc/gpuwaste.toml").read_text()
     changed = root.rpm("-V", "--nodeps", *OLDER_SET, check=False).stdout.splitlines()

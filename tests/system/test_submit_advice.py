@@ -125,8 +125,8 @@ def wait_said(
 
 
 def verdicts(site: Site, *words: str, user: str = "root") -> list[dict[str, Any]]:
-    """Return the verdicts that `gpuwaste verdicts` shows a user; none is exit code 3."""
-    done = site.gpuwaste("verdicts", *words, "--json", user=user, check=False)
+    """Return the verdicts that `gpuwaste policy verdicts` shows a user; none is exit code 3."""
+    done = site.gpuwaste("policy", "verdicts", *words, "--json", user=user, check=False)
     assert done.returncode in {0, 3}, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["verdicts"]
     return found
@@ -246,7 +246,7 @@ def test_a_fresh_install_records_and_says_nothing(site: Site, user: str, name: s
     assert verdict["would_be"] in {"warn", "reject"}
     assert verdict["lines"]
     assert TOKEN.fullmatch(site.cluster.show_job(said.job)[0].get("AdminComment", ""))
-    for words in (("job", str(jobs[0])), ("job", str(said.job)), ("report",), ("verdicts",)):
+    for words in (("job", str(jobs[0])), ("job", str(said.job)), ("report",), ("policy", "verdicts")):
         for form in ((), ("--json",)):
             done = site.gpuwaste(*words, *form, user=user, check=False)
             for secret in ("shadow", "gw=", verdict["id"], *verdict["lines"]):
@@ -288,12 +288,12 @@ def test_verdicts_are_judged_by_how_their_jobs_ended(site: Site, user: str, name
     }
     # Before the advisor knew the failures, a job or more of the same kind was submitted, and judged too.
     hits = [row["hit"] for row in verdicts(site, "--policy", policy) if row["hit"] is not None]
-    score = site.json("verdicts", "--score", user="root")
+    score = site.json("policy", "verdicts", "--score", user="root")
     (week,) = [week for week in score["weeks"] if week["policy"] == policy]
     assert (week["judged"], week["hits"]) == (len(hits), sum(hits))
     assert week["precision"] == pytest.approx(sum(hits) / len(hits), abs=1e-4)
-    assert policy in site.gpuwaste("verdicts", "--score", user="root").stdout
-    assert site.gpuwaste("verdicts", "--score", user=user, check=False).returncode != 0
+    assert policy in site.gpuwaste("policy", "verdicts", "--score", user="root").stdout
+    assert site.gpuwaste("policy", "verdicts", "--score", user=user, check=False).returncode != 0
 
 
 def test_the_expected_start_is_printed_where_the_policy_says_so(site: Site, user: str, other: str, name: str) -> None:

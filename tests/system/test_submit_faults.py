@@ -333,7 +333,7 @@ def _token(scene: Scene, outcome: SbatchResult) -> str:
 
 
 def _ids_at_the_hub(scene: Scene) -> set[str]:
-    return {row["id"] for row in scene.site.json("verdicts", user="root")["verdicts"]}
+    return {row["id"] for row in scene.site.json("policy", "verdicts", user="root")["verdicts"]}
 
 
 def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:

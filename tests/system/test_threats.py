@@ -88,7 +88,13 @@ def as_user(scene: Scene, user: str, *argv: str) -> subprocess.CompletedProcess[
 def test_no_hostile_name_acts_on_whoever_prints_it(scene: Scene) -> None:
     """Each name, given to Slurm by a user, comes out of every form of every command as plain text on its own line."""
     found = set()
-    for command in (["report"], ["report", "--parsable"], ["report", "--csv"], ["report", "--json"], ["top"]):
+    for command in (
+        ["report"],
+        ["report", "--parsable"],
+        ["report", "--csv"],
+        ["report", "--json"],
+        ["now", "--hours", "1"],
+    ):
         out = scene.site.gpuwaste(*command, user="alice", check=False).stdout
         assert [c for c in out.replace("\n", "") if not c.isprintable()] == [], command
         if command[-1] == "--csv":

@@ -37,7 +37,7 @@ rm -rf /root/newer
 
 def offer(machine: AnyMachine) -> tuple[str, str]:
     """Put the newer packages into the page's repository; return the version before and the newer one."""
-    before = machine.run("gpuwaste version").split()[1]
+    before = machine.run("gpuwaste --version").split()[1]
     newer = f"{before}.1"
     words = {
         "@DOTTED@": re.escape(before), "@OLD@": before, "@NEW@": newer, "@CHECKOUT@": CHECKOUT,

@@ -40,7 +40,7 @@ def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 def page() -> str:
     """Return the page: a section for each command."""
     known = build_parser()
-    version = "`gpuwaste --version` is the same as `gpuwaste version`."
+    version = "`gpuwaste --version` is the same as `gpuwaste --version`."
     parts = [_INTRO, f"`{known.prog}`: {known.description} {version}"]
     for name, text, parser in parsers():
         level = "###" if " " in name else "##"

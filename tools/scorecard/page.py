@@ -10,8 +10,8 @@ from tools.scorecard.part import SEED, Part
 _HEAD: Final = """# Scorecard
 
 How good the predictions would have been on public job logs, beside plain methods: written by `make scorecard` from
-those logs, never by hand; `make data` fetches some of them. The same tables for any log: `gpuwaste evaluate --swf FILE`
-([how to read them](how-to/evaluate.md)).
+those logs, never by hand; `make data` fetches some of them. The same tables for any log: `gpuwaste model evaluate
+--swf FILE` ([how to read them](how-to/evaluate.md)).
 
 Each log is cut by the order of submission: the first 60 % are learnt from, 10 % are for calibration, thresholds and
 first shifts, and the last 30 % are judged, once. The trees are then fitted again on the first 70 % with nothing else

@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`text` is Markdown; `failed` is the line with which `gpuwaste evaluate` ends on this log, "" for none."""
+    """`text` is Markdown; `failed` is the line with which `gpuwaste model evaluate` ends on this log, "" for none."""
 
     log: Log
     text: str

@@ -1,4 +1,4 @@
-"""gpuwaste estimate train: from calibrations to a bundle of step times in the registry, with its card."""
+"""gpuwaste model train --times: from calibrations to a bundle of step times in the registry, with its card."""
 
 import json
 import tempfile
@@ -122,7 +122,7 @@ def _calibrated(folders: Sequence[Path], read: Sums, step: Callable[[], object])
         step()
     if not rows:
         told = "; ".join(f"{gpu}: {dict(why)}" for gpu, why in left_out.items())
-        raise NoDataError(f"no program was measured: {told or 'no records'}: run gpuwaste estimate calibrate first")
+        raise NoDataError(f"no program was measured: {told or 'no records'}: run gpuwaste model calibrate first")
     found = [
         Calibrated(gpu, measurements(of[:MAX_PROGRAMS]), left_out[gpu], _hardware(hardware[gpu]))
         for gpu, of in rows.items()

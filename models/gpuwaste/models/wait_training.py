@@ -1,4 +1,4 @@
-"""gpuwaste train --waits: from a history with waits to a bundle of waits in its own registry.
+"""gpuwaste model train --waits: from a history with waits to a bundle of waits in its own registry.
 
 The history is replayed in the order of time; the figures of the card are of trees that had not seen anything later, the
 bundle's trees learn from all of it. The correction begins with the errors of that replay.

@@ -33,7 +33,7 @@ _SAVED_S: Final = 1.0  # of CPU that quiet times save for busy ones, at most
 _IN_TIME: Final = 0.5  # share of the time until the answer is due
 _FAILED: Final = log_event.warning(
     "shadow-not-scored: model on trial not scored, repeats are only counted: {error}",
-    "Answers are not affected. `gpuwaste model withdraw` ends the trial.",
+    "Answers are not affected. `gpuwaste model trial --end` ends the trial.",
 )
 Shadow = Mapping[str, Mapping[str, float]]  # bundle hash -> target -> probability
 _NOTHING: Final[Shadow] = {}

@@ -17,9 +17,10 @@ else:
 class ActionGroup:
     """A command that has only actions: the files of its package, and what a file of resources declares."""
 
-    def __init__(self, package: str, reads: str = "") -> None:
-        """Name the package, and the file of resources whose reads are actions, too: "" for none."""
-        self._package, self._reads = package, reads
+    def __init__(self, package: ModuleType) -> None:
+        """Name the package: it has HELP and EXAMPLES, and READS where a file of resources declares actions, too."""
+        self.HELP, self.EXAMPLES, self.__doc__ = package.HELP, package.EXAMPLES, package.__doc__
+        self._package, self._reads = package, getattr(package, "READS", "")
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the actions."""

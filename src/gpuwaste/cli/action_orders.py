@@ -1,4 +1,4 @@
-"""The orders of `gpuwaste actions` to the hub, and the stop that works without it."""
+"""The orders of `gpuwaste rules actions` to the hub, and the stop that works without it."""
 
 import re
 import sys
@@ -68,6 +68,6 @@ def _stop_file(config: Config, *, stop: bool) -> str:
 def _checked(action: str) -> str:
     if not _ID.fullmatch(action):
         raise UsageError(
-            f"action {action[:70]!r}: expected 8 to 64 digits and letters a to f: see gpuwaste actions list"
+            f"action {action[:70]!r}: expected 8 to 64 digits and letters a to f: see gpuwaste rules actions"
         )
     return action

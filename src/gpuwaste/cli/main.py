@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
+from gpuwaste.cli.action_files import ActionGroup
 from gpuwaste.cli.command_groups import grouped
 from gpuwaste.cli.help_text import HelpFormatter, columns, describe, meant
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
@@ -29,7 +30,7 @@ _STARTS: Final = (
     ("gpuwaste help report", "options and examples of a command"),
 )
 _START: Final = 23
-_COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", "arguments", "run", packages=True)
+_COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", packages=True)
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 
 
@@ -96,7 +97,10 @@ def command_names() -> list[str]:
 
 def load_command(name: str) -> Any:
     """Return one command: a module with HELP, EXAMPLES, arguments(parser) and run(options) -> exit code."""
-    return _COMMANDS[name] if name in _COMMANDS else resource_commands()[name]
+    if name not in _COMMANDS:
+        return resource_commands()[name]
+    module = _COMMANDS[name]
+    return ActionGroup(module) if hasattr(module, "__path__") else module
 
 
 def build_parser(only: str | None = None, *, names_only: bool = False) -> _Parser:

@@ -24,7 +24,7 @@ ENVIRONMENT: Final = {
     "SLURM_CONF": "slurm.conf for Slurm's commands, if [common] slurm_conf is empty.",
     "TZ": "Time zone in which times are read and printed.",
     "COLUMNS": "Width of help texts, instead of the terminal's.",
-    "PATH": "Where simulate --engine looks for Slurm's daemons and commands first.",
+    "PATH": "Where simulate run --engine looks for Slurm's daemons and commands first.",
     "NO_COLOR": "No colours on a terminal; the same as TERM=dumb.",
     "GPUWASTE_DEBUG": "Prints the traceback of a bug in gpuwaste instead of one line.",
     "SSL_CERT_FILE": "Trusted certificate authorities, if [common] hub_ca is empty.",

@@ -50,7 +50,7 @@ def show_times(bundle: "TimeBundle", *, as_json: bool) -> int:
     try:
         card = convert(json.loads(bundle.card), TimeCard, f"{where}: not a card")
     except (ValueError, RecursionError, ParseError) as error:
-        raise ModelError(f"{where}: no card in this bundle: train it again with gpuwaste estimate train") from error
+        raise ModelError(f"{where}: no card in this bundle: run gpuwaste model train --times again") from error
     sys.stdout.write(to_json(card.to_json()) if as_json else card_text(card))
     return 0
 
@@ -80,12 +80,14 @@ def calibrate_and_tell(options: argparse.Namespace, config: Config) -> int:
         sys.stdout.write(f"{told}submit it with: {shlex.join(('sbatch', str(script)))}\n")
         return 0
     if done == whole:
-        sys.stdout.write(f"{told}nothing to measure; train with: gpuwaste estimate train {shlex.quote(str(folder))}\n")
+        sys.stdout.write(
+            f"{told}nothing to measure; train with: gpuwaste model train --times {shlex.quote(str(folder))}\n"
+        )
         return 0
     number = submit((str(script),), config.common.slurm_timeout_s, config.common.slurm_conf)
     sys.stdout.write(
         f"{told}job {number} submitted; log: {folder}/job-{number}.log\n"
-        f"when it has ended: gpuwaste estimate train {shlex.quote(str(folder))}\n"
+        f"when it has ended: gpuwaste model train --times {shlex.quote(str(folder))}\n"
     )
     return 0
 

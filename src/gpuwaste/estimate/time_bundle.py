@@ -171,7 +171,7 @@ class TimesManifest(BundleManifest):
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{what}: {error}") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("features") != list(FEATURES):
-            raise ParseError(f"{what} of this version of gpuwaste: train again with gpuwaste estimate train")
+            raise ParseError(f"{what} of this version of gpuwaste: train again with gpuwaste model train --times")
         if unknown := unknown_key(data, cls):
             raise ParseError(f"{what}: object contains unknown field `{unknown}`")
         return convert(data, cls, what)
@@ -246,7 +246,7 @@ def write_times(
 class TimesRegistry(BundleRegistry[TimesManifest, TimeBundle]):
     """The bundles of step times below a site's models_dir."""
 
-    command = "gpuwaste estimate train"
+    command = "gpuwaste model train --times"
 
     def __init__(self, models_dir: Path) -> None:
         super().__init__(models_dir / TIMES)

@@ -31,7 +31,7 @@ RELEARNT_S: Final = 3600
 _LOADED: Final = log_event.info("wait-model-loaded: model of waits loaded: {name} {hash}")
 _NOT_LOADED: Final = log_event.warning(
     "wait-model-not-loaded: cannot load the model of waits, expected starts are simulated: {error}",
-    "`gpuwaste model show --waits` names the problem. `gpuwaste train --waits` makes a new model.",
+    "`gpuwaste model show --waits` names the problem. `gpuwaste model train --waits` makes a new model.",
 )
 Quantiles = tuple[float, float, float]
 MAX_ROWS: Final = 50_000  # of a live queue, each array task counted

@@ -46,7 +46,7 @@ class WhatIfCase:
     def nodes(self, name: str) -> ClusterModel:
         """Return the cluster. Raises UsageError for the what-if of that name."""
         if self.cluster is None:
-            raise UsageError(f"--what-if {name}: needs --scheduler slurm, and nodes with --machine FILE or --live")
+            raise UsageError(f"what-if {name}: needs --scheduler slurm, and nodes with --machine FILE or --live")
         return self.cluster
 
 
@@ -88,15 +88,15 @@ WHATIFS: Final[ModuleRegistry[WhatIf]] = ModuleRegistry(whatifs, "TITLE", "VALUE
 def parsed(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return name and value of each what-if, which a `=` or `:` separates. Raises UsageError."""
     if len(words) > MOST:
-        raise UsageError(f"--what-if: {len(words)} changes: expected at most {MOST}")
+        raise UsageError(f"what-if: {len(words)} changes: expected at most {MOST}")
     found = []
     for word in dict.fromkeys(words):
         name, *more = re.split(r"[=:]", word, maxsplit=1)
         whatif = WHATIFS.get(name)
         if whatif is None:
-            raise UsageError(f"--what-if {word[:40]!r}: expected one of {', '.join(WHATIFS)}")
+            raise UsageError(f"what-if {word[:40]!r}: expected one of {', '.join(WHATIFS)}")
         if more and not whatif.VALUE:
-            raise UsageError(f"--what-if {word[:40]!r}: {name} takes no value")
+            raise UsageError(f"what-if {word[:40]!r}: {name} takes no value")
         found.append((name, "".join(more)))
     return tuple(found)
 
@@ -113,7 +113,7 @@ def resized(size: int, value: str, what: str, of: str, *, least: int = 1) -> int
         found = round(size * float(value))
     if not least <= found <= _LARGEST:
         raise UsageError(
-            f"--what-if {what}={value[:20]!r}: expected a factor such as 1.2, or a step such as +64 or -64, "
+            f"what-if {what}={value[:20]!r}: expected a factor such as 1.2, or a step such as +64 or -64, "
             f"that leaves a {of} of {least} and more (now {size})"
         )
     return found
@@ -141,7 +141,7 @@ def changed(case: WhatIfCase, name: str, value: str) -> WhatIfChange:
     if not fits.all():
         facts["jobs larger than the changed machine"] = int(np.count_nonzero(~fits))
     if not fits.any():
-        raise NoDataError(f"--what-if {name}: no job would be left to simulate")
+        raise NoDataError(f"what-if {name}: no job would be left to simulate")
     unfit = found.trace.row[~fits]
     kept = found.trace.take(np.flatnonzero(fits))
     return replace(found, trace=kept, processors=size, facts=facts, unfit=unfit)
@@ -165,7 +165,7 @@ def with_count(model: ClusterModel, names: Sequence[str], count: int) -> Cluster
     """
     more = count - len(names)
     if len(model.nodes) + more > MAX_NODES:
-        raise UsageError(f"--what-if: {len(model.nodes) + more} nodes: expected at most {MAX_NODES}")
+        raise UsageError(f"what-if: {len(model.nodes) + more} nodes: expected at most {MAX_NODES}")
     gone = set(names[count:])
     copies: dict[str, list[str]] = {}
     for k in range(max(0, more) if names else 0):

@@ -1,4 +1,4 @@
-"""`gpuwaste evaluate`: a small log end to end, and the logs that say too little."""
+"""`gpuwaste model evaluate`: a small log end to end, and the logs that say too little."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def swf(path: Path, *, users: bool = True) -> Path:
 def test_a_small_log_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tables on stdout, the rule of ends on each, both protocols apart."""
     path = swf(tmp_path / "small.swf")
-    words = ["evaluate", "--swf", str(path), "--targets", "failure", "--protocol", "jfp", "--threads", "1"]
+    words = ["model", "evaluate", "--swf", str(path), "--targets", "failure", "--protocol", "jfp", "--threads", "1"]
     assert main(words) == 0
     text = capsys.readouterr().out
     assert "user's last outcome" in text
@@ -41,7 +41,9 @@ def test_a_small_log_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_json_is_one_object_and_the_facts_are_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output is {target: {method: {metric: value}}} and nothing else."""
     path = swf(tmp_path / "small.swf")
-    assert main(["evaluate", "--swf", str(path), "--targets", "failure,memory", "--json", "--threads", "1"]) == 0
+    assert (
+        main(["model", "evaluate", "--swf", str(path), "--targets", "failure,memory", "--json", "--threads", "1"]) == 0
+    )
     printed = capsys.readouterr()
     document = json.loads(printed.out)
     assert list(document) == ["failure"]
@@ -58,7 +60,19 @@ def test_a_file_of_sacct_and_a_search(tmp_path: Path, capsys: pytest.CaptureFixt
     rows = [form.format(j.job_id, j.user, j.submit, j.end, j.elapsed_s, j.state) for j in mixed_jobs(300)]
     path = tmp_path / "sacct.txt"
     path.write_text("\n".join([head, *rows, ""]))
-    words = ["evaluate", "--sacct", str(path), "--clusters", "c", "--targets", "failure", "--trials", "1", "--json"]
+    words = [
+        "model",
+        "evaluate",
+        "--sacct",
+        str(path),
+        "--clusters",
+        "c",
+        "--targets",
+        "failure",
+        "--trials",
+        "1",
+        "--json",
+    ]
     assert main([*words, "--threads", "1"]) == 0
     printed = capsys.readouterr()
     assert "300 jobs of 10 users" in printed.err
@@ -67,7 +81,7 @@ def test_a_file_of_sacct_and_a_search(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_log_without_users_and_requests_is_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line on stderr, nothing on stdout."""
-    assert main(["evaluate", "--swf", str(swf(tmp_path / "bare.swf", users=False))]) == 3
+    assert main(["model", "evaluate", "--swf", str(swf(tmp_path / "bare.swf", users=False))]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
@@ -75,11 +89,11 @@ def test_a_log_without_users_and_requests_is_exit_code_3(tmp_path: Path, capsys:
 
 def test_lublin_256_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     """The synthetic log of the archive names neither users nor requests."""
-    assert main(["evaluate", "--swf", str(public("swf/lublin_256.swf.xz"))]) == 3
+    assert main(["model", "evaluate", "--swf", str(public("swf/lublin_256.swf.xz"))]) == 3
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_no_such_target_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The known ones are named, before the log is read."""
-    assert main(["evaluate", "--swf", str(tmp_path / "none"), "--targets", "sunshine"]) == 2
+    assert main(["model", "evaluate", "--swf", str(tmp_path / "none"), "--targets", "sunshine"]) == 2
     assert "failure" in capsys.readouterr().err

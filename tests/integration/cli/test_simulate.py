@@ -24,7 +24,7 @@ def swf(path: Path, rows: Sequence[tuple[int, ...]], head: str = HEAD) -> Path:
 
 def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     """Return the document that the command prints."""
-    assert main(["simulate", *words, "--json"]) == 0
+    assert main(["simulate", "run", *words, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -49,7 +49,7 @@ def test_equal_inputs_give_equal_bytes(tmp_path: Path, capsys: pytest.CaptureFix
     path = swf(tmp_path / "small.swf", ROWS)
     printed = []
     for _ in range(2):
-        assert main(["simulate", "--swf", str(path), "--scheduler", "easy,conservative,sjf", "--json"]) == 0
+        assert main(["simulate", "run", "--swf", str(path), "--scheduler", "easy,conservative,sjf", "--json"]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
 
@@ -59,7 +59,7 @@ def test_jobs_that_cannot_be_simulated_are_counted(tmp_path: Path, capsys: pytes
     path = swf(tmp_path / "odd.swf", [*ROWS, (5, 40, 0, 10, 9, 100), (6, 50, 0, 10, -1, 100)])
     found = simulated(capsys, "--swf", str(path))
     assert found["left_out"] == {"asks for no processor": 1, "is larger than the machine": 1}
-    assert main(["simulate", "--swf", str(path)]) == 0
+    assert main(["simulate", "run", "--swf", str(path)]) == 0
     assert "1 job is left out: it is larger than the machine" in capsys.readouterr().out
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_simulated_is_one_line(
     """Wrong words and windows without a job end in one line that says what to do."""
     path = swf(tmp_path / "small.swf", ROWS)
     try:
-        assert main(["simulate", "--swf", str(path), *words]) == code
+        assert main(["simulate", "run", "--swf", str(path), *words]) == code
     except SystemExit as end:
         assert end.code == code  # noqa: PT017 argparse ends the program, our own checks return
     error = capsys.readouterr().err
@@ -99,7 +99,7 @@ def test_what_cannot_be_simulated_is_one_line(
 def test_a_log_without_waits_needs_a_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A log that tells neither its machine nor its waits is asked for --processors."""
     path = swf(tmp_path / "bare.swf", [(1, 0, -1, 10, 2, 20), (2, 5, -1, 10, 2, 20)], head="")
-    assert main(["simulate", "--swf", str(path)]) == 3
+    assert main(["simulate", "run", "--swf", str(path)]) == 3
     assert "give --processors" in capsys.readouterr().err
     assert simulated(capsys, "--swf", str(path), "--processors", "2")["schedulers"]["easy"]["mean_wait_s"] == 2.5
 
@@ -131,10 +131,10 @@ def test_a_machine_is_written_and_read_back(tmp_path: Path, capsys: pytest.Captu
     """slurm.conf becomes TOML without a history, and the TOML gives itself."""
     first, second = tmp_path / "first.toml", tmp_path / "second.toml"
     (tmp_path / "slurm.conf").write_text("ClusterName=alps\nNodeName=n[1-9] Gres=gpu:2\nPartitionName=p Nodes=ALL\n")
-    assert main(["simulate", "--machine", str(tmp_path), "--write-machine", str(first)]) == 0
+    assert main(["simulate", "run", "--machine", str(tmp_path), "--write-machine", str(first)]) == 0
     said = capsys.readouterr().out
     assert said == f"{first}: 9 nodes, 9 CPUs, 18 GPUs; partitions: 1, QOS: 0, associations: 0\n"
-    assert main(["simulate", "--machine", str(first), "--write-machine", str(second)]) == 0
+    assert main(["simulate", "run", "--machine", str(first), "--write-machine", str(second)]) == 0
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -158,7 +158,7 @@ def test_a_machine_that_cannot_be_is_one_line(
     (tmp_path / "m.toml").write_text(MACHINE)
     (tmp_path / "off.toml").write_text('[[nodes]]\nnames = "a"\ncpus = 1\ndown = true\n')
     try:
-        assert main(["simulate", "--swf", str(path), *(word.format(place=tmp_path) for word in words)]) == code
+        assert main(["simulate", "run", "--swf", str(path), *(word.format(place=tmp_path) for word in words)]) == code
     except SystemExit as end:
         assert end.code == code  # noqa: PT017 argparse ends the program, our own checks return
     error = capsys.readouterr().err
@@ -169,9 +169,9 @@ def test_a_machine_that_cannot_be_is_one_line(
 def test_slurm_on_the_nodes_of_a_machine_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without nodes the scheduler is refused in one line that names the options, as is a bad parameter of the file."""
     path, machine = swf(tmp_path / "small.swf", ROWS), tmp_path / "site.toml"
-    assert main(["simulate", "--swf", str(path), "--scheduler", "slurm"]) == 2
+    assert main(["simulate", "run", "--swf", str(path), "--scheduler", "slurm"]) == 2
     assert "give" not in (printed := capsys.readouterr()).out
     assert "--machine FILE or --live" in printed.err
     machine.write_text('[[nodes]]\nnames = "n[1-4]"\ncpus = 1\n[settings]\nSchedulerParameters = "bf_window=no"\n')
-    assert main(["simulate", "--swf", str(path), "--machine", str(machine), "--scheduler", "slurm"]) != 0
+    assert main(["simulate", "run", "--swf", str(path), "--machine", str(machine), "--scheduler", "slurm"]) != 0
     assert "bf_window='no'" in capsys.readouterr().err

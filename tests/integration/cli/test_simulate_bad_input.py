@@ -71,12 +71,12 @@ def test_what_cannot_be_simulated_is_named_or_refused(
     """The other three jobs are simulated and the one is named; with --strict the command ends with the same words."""
     row, words = LEFT_OUT[what]
     path = log(tmp_path / "odd.swf", row)
-    assert main(["simulate", "--swf", path, *scheduler]) == 0
+    assert main(["simulate", "run", "--swf", path, *scheduler]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert words in text
     found = simulated(capsys, "--swf", path, *scheduler)
     assert next(iter(found["schedulers"].values()))["jobs"] == 3
-    assert main(["simulate", "--swf", path, *scheduler, "--strict"]) != 0
+    assert main(["simulate", "run", "--swf", path, *scheduler, "--strict"]) != 0
     error = capsys.readouterr().err
     assert words in error
     assert len(error.splitlines()) == 1
@@ -141,7 +141,7 @@ def test_what_the_machine_has_not_is_counted(
     words += ["--machine", str(tmp_path / "m.toml"), "--scheduler", SLURM]
     found = simulated(capsys, *words)
     assert sum(count for reason, count in found["left_out"].items() if reason == said) == 1
-    assert main(["simulate", *words, "--strict"]) != 0
+    assert main(["simulate", "run", *words, "--strict"]) != 0
     assert said in capsys.readouterr().err
 
 
@@ -156,7 +156,7 @@ def test_a_bad_row_of_sacct_is_counted_or_refused(tmp_path: Path, capsys: pytest
     found = simulated(capsys, *words)
     assert found["schedulers"]["easy"]["jobs"] == 1
     assert found["unread"] == ["1 rows of sacct.txt could not be read"]
-    assert main(["simulate", *words, "--strict"]) != 0
+    assert main(["simulate", "run", *words, "--strict"]) != 0
     assert "1 rows of sacct.txt could not be read" in capsys.readouterr().err
 
 
@@ -171,7 +171,7 @@ def test_what_ifs_of_odd_logs_answer_in_one_line_or_simulate(
 ) -> None:
     """A change of an odd log is simulated, or refused in one line that says why."""
     path = log(tmp_path / "odd.swf", *SIMULATED[what])
-    code = main(["simulate", "--swf", path, "--what-if", change, "--resource", "processors", "--model", "none"])
+    code = main(["simulate", "what-if", change, "--swf", path, "--resource", "processors", "--model", "none"])
     said = capsys.readouterr()
     assert code == 0 or len(said.err.splitlines()) == 1, said.err
 
@@ -182,7 +182,7 @@ def test_a_smallest_load_is_simulated_or_refused(
 ) -> None:
     """Each generator with as little as it takes; the one that draws from a log gets a log of three jobs."""
     more = ["--swf", log(tmp_path / "odd.swf")] if words.startswith("curie") else []
-    code = main(["simulate", "--generate", words, *more])
+    code = main(["simulate", "run", "--generate", words, *more])
     said = capsys.readouterr()
     assert code == 0 or len(said.err.splitlines()) == 1, said.err
 
@@ -198,7 +198,7 @@ def test_an_interruption_leaves_what_was_simulated(
     monkeypatch.setattr(conservative, "starts", interrupted)
     path, out = swf(tmp_path / "small.swf", ROWS), tmp_path / "starts.csv"
     words = ["--scheduler", "easy,conservative,sjf", "--json", "-o", str(out)]
-    assert main(["simulate", "--swf", str(path), *words]) == 130
+    assert main(["simulate", "run", "--swf", str(path), *words]) == 130
     found = json.loads(capsys.readouterr().out)
     assert list(found["schedulers"]) == ["easy"]
     assert "Interrupted" in found["stopped"]

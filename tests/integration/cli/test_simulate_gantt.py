@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --gantt`: bars of the chosen window, in JSON and in pages; what is no window is refused."""
+"""`gpuwaste simulate run --gantt`: bars of the chosen window, in JSON and in pages; what is no window is refused."""
 
 from pathlib import Path
 
@@ -37,8 +37,8 @@ def test_pages_have_the_chart_unless_it_is_not_wanted(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--html` draws it beside the plots, with a title for each bar; `--gantt none` leaves it out."""
-    assert main(["simulate", *words, "--html", str(tmp_path / "with")]) == 0
-    assert main(["simulate", *words, "--html", str(tmp_path / "without"), "--gantt", "none"]) == 0
+    assert main(["simulate", "run", *words, "--html", str(tmp_path / "with")]) == 0
+    assert main(["simulate", "run", *words, "--html", str(tmp_path / "without"), "--gantt", "none"]) == 0
     capsys.readouterr()
     chart = (tmp_path / "with" / "simulation.4.svg").read_text()
     assert "Nodes by job: slurm" in chart
@@ -60,7 +60,7 @@ def test_what_is_no_window(
     given: str, code: int, said: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each is told in one line; a window without jobs, which is known late, does not lose the simulation."""
-    assert main(["simulate", *words, "--gantt", given]) == code
+    assert main(["simulate", "run", *words, "--gantt", given]) == code
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
@@ -69,7 +69,7 @@ def test_what_is_no_window(
 def test_a_scheduler_that_counts_places_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """EASY knows no nodes: the option is refused; its pages have no chart."""
     path = str(swf(tmp_path / "small.swf", ROWS))
-    assert main(["simulate", "--swf", path, "--gantt", "deepest"]) == 2
+    assert main(["simulate", "run", "--swf", path, "--gantt", "deepest"]) == 2
     assert "places no job on a node" in capsys.readouterr().err
-    assert main(["simulate", "--swf", path, "--html", str(tmp_path / "pages")]) == 0
+    assert main(["simulate", "run", "--swf", path, "--html", str(tmp_path / "pages")]) == 0
     assert not (tmp_path / "pages" / "simulation.4.svg").exists()

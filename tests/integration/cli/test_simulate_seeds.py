@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --seeds`: what is random is drawn again, everything else is simulated once."""
+"""`gpuwaste simulate run --seeds`: what is random is drawn again, everything else is simulated once."""
 
 import json
 import statistics
@@ -40,7 +40,7 @@ def test_steps_and_failures_are_drawn_with_each_seed(tmp_path: Path, capsys: pyt
     assert found["seeds"]["drawn"] == ["the step thin", "failures of nodes"]
     assert len(set(found["seeds"]["runs"]["slurm"]["mean_wait_s"]["values"])) == 3
     assert len(found["seeds"]["runs"]["processors=2:slurm"]["mean_wait_s"]["values"]) == 3
-    assert main(["simulate", *words, "--seeds", "3"]) == 0
+    assert main(["simulate", "run", *words, "--seeds", "3"]) == 0
     text = capsys.readouterr().out
     assert "Over 3 seeds" in text
     assert "Seeds draw the step thin and failures of nodes." in text
@@ -53,7 +53,7 @@ def test_nothing_random_is_simulated_once(tmp_path: Path, capsys: pytest.Capture
     found = simulated(capsys, "--swf", path, "--seeds", "50")
     assert found.pop("seeds") == {"seeds": [0], "drawn": [], "runs": {}}
     assert found == simulated(capsys, "--swf", path)
-    assert main(["simulate", "--swf", path, "--seeds", "50"]) == 0
+    assert main(["simulate", "run", "--swf", path, "--seeds", "50"]) == 0
     assert "Nothing in this simulation is random" in capsys.readouterr().out
 
 
@@ -64,17 +64,17 @@ def test_saved_results_are_compared_seed_by_seed(tmp_path: Path, capsys: pytest.
     config.write_text(f'[hub]\nstate_dir = "{tmp_path}/state"\n')
 
     def saved(*words: str) -> str:
-        assert main(["simulate", *LUBLIN[:2], "--save", "--config", str(config), *words]) == 0
+        assert main(["simulate", "run", *LUBLIN[:2], "--save", "--config", str(config), *words]) == 0
         return capsys.readouterr().err.split()[2]
 
     ids = [saved("--seeds", "4", "--processors", size) for size in ("32", "40")]
     few = saved("--seeds", "2", "--processors", "40")
-    assert main(["simulate", "--compare", ",".join(ids), "--json", "--config", str(config)]) == 0
+    assert main(["simulate", "compare", *ids, "--json", "--config", str(config)]) == 0
     wait = json.loads(capsys.readouterr().out)["over_seeds"]["mean_wait_s"]
     assert wait["low"] < wait["difference"] < min(wait["high"], 0)
-    assert main(["simulate", "--compare", ",".join(ids), "--config", str(config)]) == 0
+    assert main(["simulate", "compare", *ids, "--config", str(config)]) == 0
     assert "over the same seeds" in capsys.readouterr().out
-    assert main(["simulate", "--compare", f"{ids[0]},{few}", "--json", "--config", str(config)]) == 0
+    assert main(["simulate", "compare", f"{ids[0]}", f"{few}", "--json", "--config", str(config)]) == 0
     assert "over_seeds" not in json.loads(capsys.readouterr().out)
 
 
@@ -88,7 +88,7 @@ def test_an_interruption_leaves_the_seeds_until_then(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(seeds, "_progress", interrupted)
-    assert main(["simulate", *LUBLIN, "--seeds", "5", "--json"]) == 130
+    assert main(["simulate", "run", *LUBLIN, "--seeds", "5", "--json"]) == 130
     found = json.loads(capsys.readouterr().out)
     assert found["stopped"] == "Interrupted: 2 of 5 seeds were simulated."
     assert len(found["seeds"]["runs"]["easy"]["mean_wait_s"]["values"]) == 2
@@ -105,7 +105,7 @@ def test_an_interruption_leaves_the_seeds_until_then(
 def test_seeds_that_are_none(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each is refused in one line."""
     try:
-        code = main(["simulate", *LUBLIN, *words])
+        code = main(["simulate", "run", *LUBLIN, *words])
     except SystemExit as ended:
         code = int(str(ended.code))
     assert code == 2

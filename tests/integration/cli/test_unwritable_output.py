@@ -13,7 +13,7 @@ from gpuwaste.testing.patience import patient
 GPUWASTE = Path(sys.executable).with_name("gpuwaste")
 NO_SPACE = "gpuwaste: the output cannot be written: No space left on device: it is incomplete\n"
 COMMANDS = [
-    "version", "--version", "--help", "config show", "rules check", "simulate generate", "estimate probe torch",
+    "help", "--version", "--help", "config show", "rules check", "simulate generate", "estimate probe torch",
     *(f"{name} --help" for name in command_names()),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --what-if`: base and change of a log, kept results side by side, pages, what is refused."""
+"""`gpuwaste simulate run --what-if`: base and change of a log, kept results side by side, pages, what is refused."""
 
 import csv
 import io
@@ -58,7 +58,7 @@ def test_a_larger_machine_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_the_text_begins_with_the_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The difference with its interval comes before the schedulers' table; what is not modelled is told."""
-    assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), "--what-if", "limits"]) == 0
+    assert main(["simulate", "what-if", "limits", "--swf", str(long_log(tmp_path / "log.swf"))]) == 0
     text = capsys.readouterr().out
     assert "limits, easy: time limits from each user's ended jobs." in text
     assert text.index("DIFFERENCE") < text.index("What each scheduler would have done")
@@ -149,7 +149,7 @@ def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture
     ids = []
     for name in ("fcfs", "easy,fcfs"):
         words = ["--scheduler", name, "--what-if", "limits", "--save", "--config", config]
-        assert main(["simulate", "--swf", path, *words, "--json"]) == 0
+        assert main(["simulate", "run", "--swf", path, *words, "--json"]) == 0
         ids.append(capsys.readouterr().err.split()[2])
     both = simulated(capsys, "--swf", path, "--scheduler", "fcfs,easy")["differences"][0]
     compared = _compared(capsys, f"{ids[0]},{ids[1]}", config)
@@ -157,12 +157,12 @@ def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture
     assert _compared(capsys, f"{ids[0]},{ids[1]}:fcfs", config)["figures"]["mean_wait_s"]["difference"] == 0
     limits = _compared(capsys, f"{ids[1]}:easy,{ids[1]}:limits:easy", config)
     assert limits["jobs"] == 80
-    assert main(["simulate", "--compare", f"{ids[0]},{ids[1]}", "--config", config]) == 0
+    assert main(["simulate", "compare", f"{ids[0]}", f"{ids[1]}", "--config", config]) == 0
     assert "mean wait" in capsys.readouterr().out
 
 
 def _compared(capsys: pytest.CaptureFixture[str], words: str, config: str) -> dict[str, Any]:
-    assert main(["simulate", "--compare", words, "--config", config, "--json"]) == 0
+    assert main(["simulate", "run", "--compare", words, "--config", config, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -171,7 +171,7 @@ def test_pages_open_from_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     """--html writes a page whose first line is the difference, with its plots, CSV and JSON."""
     folder = tmp_path / "pages"
     words = ["--what-if", "processors=2", "--html", str(folder), "--json"]
-    assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
+    assert main(["simulate", "run", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["differences"]
     assert str(folder / "index.html") in captured.err
@@ -262,7 +262,7 @@ def test_what_is_refused_is_one_line(
     config = tmp_path / "c.toml"
     config.write_text(f'[hub]\nstate_dir = "{tmp_path}/none"\n')
     path = str(swf(tmp_path / "small.swf", ROWS))
-    assert main(["simulate", "--swf", path, *words, "--config", str(config)]) == code
+    assert main(["simulate", "run", "--swf", path, *words, "--config", str(config)]) == code
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
@@ -275,10 +275,10 @@ def test_a_bad_file_of_runs_is_one_line(
 ) -> None:
     """Runs that are cut or no runs are told with what to do."""
     words = ["--scheduler", "fcfs", "--save", "--config", config]
-    assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
+    assert main(["simulate", "run", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
     identity = capsys.readouterr().err.split()[2]
     (tmp_path / "state" / "simulations" / f"{identity}.npz").write_bytes(data)
-    assert main(["simulate", "--compare", f"{identity},{identity}", "--config", config]) != 0
+    assert main(["simulate", "compare", f"{identity}", f"{identity}", "--config", config]) != 0
     error = capsys.readouterr().err
     assert "simulate again" in error
     assert len(error.splitlines()) == 1
@@ -289,7 +289,7 @@ def test_one_change_is_proposed_and_kept_for_the_hub(
 ) -> None:
     """Of a larger and a smaller machine the larger one, with its interval below 0; the saved file has the same."""
     path = str(long_log(tmp_path / "log.swf"))
-    words = ["simulate", "--swf", path, "--processors", "4", "--propose", "--config", config]
+    words = ["simulate", "run", "--swf", path, "--processors", "4", "--propose", "--config", config]
     found = [*words, "--what-if", "processors=+4,processors=+1", "--save", "--json"]
     assert main(found) == 0
     proposal = json.loads(capsys.readouterr().out)["proposal"]
@@ -330,5 +330,5 @@ def test_a_change_that_no_job_allows_is_left_out_of_the_proposal(
 def test_nothing_is_proposed_where_nothing_is_sure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A log of a day has no interval: one line says so."""
     path = str(swf(tmp_path / "small.swf", ROWS))
-    assert main(["simulate", "--swf", path, "--what-if", "processors=+5", "--propose"]) == 0
+    assert main(["simulate", "what-if", "processors=+5", "--swf", path, "--propose"]) == 0
     assert "no change is proposed" in capsys.readouterr().err

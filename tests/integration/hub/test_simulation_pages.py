@@ -22,7 +22,7 @@ def kept(hub: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     log, config = swf(tmp_path / "log.swf", rows), tmp_path / "hub.toml"
     config.write_text(f'[hub]\nstate_dir = "{hub.directory}"\n')
     words = ["--what-if", "limits,processors=2", "--save", "--config", str(config)]
-    assert main(["simulate", "--swf", str(log), *words]) == 0
+    assert main(["simulate", "run", "--swf", str(log), *words]) == 0
     said = capsys.readouterr().err
     assert "page /simulations/" in said
     return said.split()[2]
@@ -60,7 +60,7 @@ def test_placements_are_drawn(hub: Rig, tmp_path: Path, capsys: pytest.CaptureFi
     machine.write_text('[[nodes]]\nnames = "n[1-2]"\ncpus = 2\n')
     log = swf(tmp_path / "log.swf", [(n, 9 * n, 0, 100, 1 + n % 2, 100) for n in range(1, 9)])
     words = ["--machine", str(machine), "--scheduler", "slurm", "--save", "--config", str(config)]
-    assert main(["simulate", "--swf", str(log), *words]) == 0
+    assert main(["simulate", "run", "--swf", str(log), *words]) == 0
     kept = capsys.readouterr().err.split()[2]
     assert "Nodes by job: slurm" in hub.page(OPER, f"/simulations/{kept}").body.decode()
     chart = hub.page(OPER, f"/simulations/{kept}.4.svg").body.decode()
@@ -81,7 +81,7 @@ def test_ordinary_users_see_none(hub: Rig, kept: str) -> None:
 
 def test_nothing_kept_is_an_empty_list(hub: Rig) -> None:
     """Before the first one the list says how to keep one."""
-    assert "gpuwaste simulate --save" in hub.page(OPER, "/simulations").body.decode()
+    assert "gpuwaste simulate run --save" in hub.page(OPER, "/simulations").body.decode()
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"id": "x"}', b"\xff\xfe\x00", b"[" * 100_000])

@@ -60,7 +60,7 @@ def test_what_slurm_leaves_to_its_defaults_is_not_said() -> None:
 
 def test_json_has_a_file_of_its_own() -> None:
     """With --json what the command says on stderr is not in the document's file."""
-    argv = sbatch_words(options(json=True), "evaluate", Path("/m"), ["evaluate", "--json"])
+    argv = sbatch_words(options(json=True), "evaluate", Path("/m"), ["model", "evaluate", "--json"])
     assert {"--output=/m/evaluate-%j.log", "--error=/m/evaluate-%j.err"} <= set(argv)
     assert not [word for word in sbatch_words(options(), "evaluate", Path("/m"), []) if word.startswith("--error")]
 

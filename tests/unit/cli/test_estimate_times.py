@@ -33,7 +33,7 @@ def calibration(tmp_path: Path) -> Path:
 
 def calibrated(folder: Path, gpu: str, title: str) -> Path:
     """Return a calibration as a job leaves it: 60 products of matrices, and one record of a CPU."""
-    assert main(["estimate", "calibrate", "--gpu", gpu, "-o", str(folder), "--no-submit"]) == 0
+    assert main(["model", "calibrate", "--gpu", gpu, "-o", str(folder), "--no-submit"]) == 0
     (folder / "programs").mkdir()
     lines = []
     for number in range(60):
@@ -50,11 +50,11 @@ def test_from_a_calibration_to_a_time(calibration: Path, tmp_path: Path, capsys:
     """Train twice, look, roll back, estimate: the time is near the truth, and another type is said to be scaled."""
     models = ["--models-dir", str(tmp_path / "models")]
     capsys.readouterr()
-    assert main(["estimate", "train", str(calibration), "--name", "first", *models]) == 0
+    assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
     text = capsys.readouterr().out
     assert "l4: 60 programs measured on l4" in text
     assert "first is in use now" in text
-    assert main(["estimate", "train", str(calibration), "--name", "second", "--json", *models]) == 0
+    assert main(["model", "train", "--times", str(calibration), "--name", "second", "--json", *models]) == 0
     card = json.loads(capsys.readouterr().out)
     assert (card["name"], card["promoted"]) == ("second", False)
     assert card["types"][0]["left_out"] == {"measured on a CPU": 1}
@@ -85,7 +85,7 @@ def test_the_cheapest_request_by_measured_times(
 ) -> None:
     """With a price the cheapest row has run time, cost and a time limit at the upper end of its interval."""
     models = ["--models-dir", str(tmp_path / "models")]
-    assert main(["estimate", "train", str(calibration), "--name", "first", *models]) == 0
+    assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
     (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
     capsys.readouterr()
     words = ["--gpu", "l4,t4", "--gpus", "1,2", "--goal", "cheapest", "--steps", "1000000", "--price", "l4=0.5"]
@@ -111,7 +111,7 @@ def test_the_cheapest_request_by_measured_times(
 def test_prices_of_the_site(calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Prices of the configuration make cheapest a matter of cost; --price goes before them, type by type."""
     models = ["--models-dir", str(tmp_path / "models")]
-    assert main(["estimate", "train", str(calibration), "--name", "first", *models]) == 0
+    assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
     (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
     (tmp_path / "gpuwaste.toml").write_text('[estimate]\nprices = ["l4=1000", "t4=1"]\n')
     words = [
@@ -139,21 +139,21 @@ def test_prices_of_the_site(calibration: Path, tmp_path: Path, capsys: pytest.Ca
 def test_a_calibration_goes_on_or_says_how(calibration: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same command again counts what is done; another type in the same directory is refused."""
     capsys.readouterr()
-    assert main(["estimate", "calibrate", "--gpu", "L4", "-o", str(calibration), "--no-submit"]) == 0
+    assert main(["model", "calibrate", "--gpu", "L4", "-o", str(calibration), "--no-submit"]) == 0
     text = capsys.readouterr().out
     assert "0 of 480 programs done" in text  # none of the records is of the plan
     assert f"sbatch {calibration}/job.sh" in text
-    assert main(["estimate", "calibrate", "--gpu", "h100", "-o", str(calibration), "--no-submit"]) == 2
+    assert main(["model", "calibrate", "--gpu", "h100", "-o", str(calibration), "--no-submit"]) == 2
     assert "a calibration of l4" in capsys.readouterr().err
 
 
 def test_training_without_measurements_says_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A directory without records, and one that is no calibration, are one line each."""
     folder = tmp_path / "cal"
-    assert main(["estimate", "calibrate", "--gpu", "l4", "-o", str(folder), "--no-submit"]) == 0
+    assert main(["model", "calibrate", "--gpu", "l4", "-o", str(folder), "--no-submit"]) == 0
     capsys.readouterr()
     for place, words in ((folder, "records.jsonl: cannot be read"), (tmp_path, "not the facts of a calibration")):
-        assert main(["estimate", "train", str(place), "--models-dir", str(tmp_path / "models")]) == 1
+        assert main(["model", "train", "--times", str(place), "--models-dir", str(tmp_path / "models")]) == 1
         error = capsys.readouterr().err
         assert words in error
         assert error.count("\n") <= 2  # the stage, and the error
@@ -164,7 +164,7 @@ def test_a_broken_bundle_costs_the_time_only(
 ) -> None:
     """Memory is estimated though the models of times cannot be read, and the reason is there."""
     models = ["--models-dir", str(tmp_path / "models")]
-    assert main(["estimate", "train", str(calibration), "--name", "first", *models]) == 0
+    assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
     (tmp_path / "models" / "times" / "first" / "l4.npz").write_bytes(b"")
     (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
     capsys.readouterr()

@@ -13,7 +13,7 @@ def run(lab: Lab) -> None:
     lab.machine.run("systemctl restart gpuwaste-agent")
     lab.sampled([job])
     lab.doctor()
-    lab.machine.run("gpuwaste agent status; gpuwaste report --allusers || :; gpuwaste top --once || :")
+    lab.machine.run("gpuwaste agent status; gpuwaste report --allusers || :; gpuwaste now --hours 1 --once || :")
     lab.ended(job, 60)
     said = lab.output(job)
     expect(said == "begins\nerrs\n", f"job {job} wrote {said!r}")

@@ -22,7 +22,7 @@ def run(lab: Lab) -> None:
     expect(bool(_METRIC.search(said)), "the agent's metrics have no utilization of a GPU")
     (device,) = lab.measured(int(job), "alice")
     expect(device["idle_s"] >= _IDLE_S, f"job {job} used no GPU, and is not idle: {device}")
-    lab.machine.wait("gpuwaste verdicts", 90, f"the verdict of job {job}", wanted=job, poll_s=2)
+    lab.machine.wait("gpuwaste policy verdicts", 90, f"the verdict of job {job}", wanted=job, poll_s=2)
     said = lab.machine.run(last.script)
     expect("alice" in said, "the report of all users has no alice")
     expect("alice" in lab.machine.run("gpuwaste report --allusers", user="carol"), "staff do not see alice")

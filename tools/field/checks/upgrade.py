@@ -23,7 +23,7 @@ def run(lab: Lab) -> None:
     lab.sampled([job])
     said = lab.machine.run(page.command(text, "upgrade"), timeout_s=300)
     lab.active()
-    version = lab.machine.run("gpuwaste version").strip()
+    version = lab.machine.run("gpuwaste --version").strip()
     expect(version == f"gpuwaste {newer}", f"{version} after an upgrade from {before} to {newer}: {said[-1000:]}")
     for unit in UNITS:
         expect(lab.unit(unit, "UnitFileState") == "enabled", f"{unit} is not enabled any more")

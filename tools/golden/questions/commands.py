@@ -59,7 +59,7 @@ def saved_simulation(world: World) -> tuple[str, ...]:
     """Keep a simulation for the hub's pages; return its id."""
     _lay_out(world.folder)
     config = ["--config", str(world.config(OPERATOR, **_sections(world.folder)))]
-    words = ["simulate", "--swf", str(world.folder / "log.swf"), "--what-if", "limits,processors=2", "--save", *config]
+    words = ["simulate", "what-if", "limits,processors=2", "--swf", str(world.folder / "log.swf"), "--save", *config]
     return tuple(re.findall(r"/simulations/(\w+)", world.command(OPERATOR, words).err))
 
 
@@ -96,20 +96,20 @@ def _of(world: World, site: Site, person: str) -> Iterator[tuple[str, ...]]:
     ids, own = kinds_of_jobs(site), ("-u", USER) if person == OPERATOR else ()
     for form in _FORMS[: _FORMS_OF.get(person, 1)]:
         yield ("report", *own, *_ALL, *form)
-        yield ("top", *form)
-        yield ("top", "--hours", "72", *form)
+        yield ("now", "--hours", "1", *form)
+        yield ("now", "--hours", "72", *form)
         yield ("now", *form)
-        yield ("verdicts", *_MONTH, *form)
-        yield ("notify", "list", *_ALL, *form)
-        yield ("notify", "preview", *form)
-        yield ("notify", "replay", *_WEEK, *form)
+        yield ("policy", "verdicts", *_MONTH, *form)
+        yield ("digest", "list", *_ALL, *form)
+        yield ("digest", "preview", *form)
+        yield ("digest", "replay", *_WEEK, *form)
         for printed in ids[::12]:
             yield ("job", printed, *form)
         if person in {OPERATOR, COORDINATOR}:
             yield ("report", "-A", "physics", *_WEEK, *form)
             yield ("report", "-a", *_ALL, *form)
             yield ("report", "-M", "all", *_ALL, *form)
-            yield ("verdicts", "--score", *_MONTH, *form)
+            yield ("policy", "verdicts", "--score", *_MONTH, *form)
         if person == OPERATOR and form == ("--parsable",):
             for table in ("users", "accounts", "clusters", "days"):
                 yield ("report", "-a", *_WEEK, "--table", table, *form, "-n")
@@ -123,24 +123,24 @@ def _more(world: World, site: Site, person: str) -> Iterator[tuple[str, ...]]:
     for form in ((), ("--json",)) if person in _FORMS_OF else ((),):
         yield ("rules", "list", *form)
         yield ("rules", "explain", "ladder", "-j", job, *form)
-        yield ("rules", "test", "ladder", "-j", job, *form)
+        yield ("rules", "explain", "ladder", "-j", job, *form)
         yield ("rules", "replay", "ladder", *_WEEK, *form)
-        yield ("actions", "list", *_ALL, *form)
-        yield ("actions", "list", "--status", "intended", *_ALL, *form)
+        yield ("rules", "actions", *_ALL, *form)
+        yield ("rules", "actions", "--status", "intended", *_ALL, *form)
         yield ("events", "kinds", *form)
-        yield ("events", "outlets", *form)
-        yield ("events", "inlets", *form)
-        yield ("events", "quarantine", *form)
+        yield ("events", "status", *form)
+        yield ("events", "status", *form)
+        yield ("events", "status", *form)
         yield ("model", "trial", *form)
         yield ("predict", "-j", "9001", *form)
         yield ("analyze", *_ALL, *form)
     for identity in _actions(world, person):
-        yield ("actions", "show", identity)
+        yield ("rules", "actions", identity)
     yield from (("events", "list"), ("events", "list", "--kinds", "rule.*"), ("events", "list", "--after", "5"))
     yield from (
         ("report", "-u", USER, "--fail-above", "1", *_ALL),
         ("now", "--fail-above", "1"),
-        ("top", "--fail-above", "1"),
+        ("now", "--hours", "1", "--fail-above", "1"),
     )
     yield from (("job", "4711"), ("job", "x"), ("report", "-S", "nonsense"), ("report", "-u", "bob", *_WEEK))
     yield ("analyze", *_ALL, "--parsable")
@@ -190,9 +190,9 @@ def _on_files(folder: Path) -> Iterator[Sequence[str]]:
     yield ("analyze", "--sacct", "/nonexistent")
     schedulers = ("--scheduler", "fcfs,sjf,easy")
     for form in ((), ("--json",)):
-        yield ("simulate", "--swf", log, *schedulers, *form)
-        yield ("simulate", "--swf", log, "--what-if", "limits,processors=2", *form)
-        yield ("simulate", "--swf", log, "--seeds", "3", "--walltime", "recent", *form)
+        yield ("simulate", "run", "--swf", log, *schedulers, *form)
+        yield ("simulate", "what-if", "limits,processors=2", "--swf", log, *form)
+        yield ("simulate", "run", "--swf", log, "--seeds", "3", "--walltime", "recent", *form)
         for file in sorted((fixtures / "estimate").glob("*.json")):
             yield ("estimate", str(file), "--gpu", "h100,a100-40gb,t4", "--goal", "smallest", *form)
         yield ("estimate", str(folder / "product.hlo"), *form)

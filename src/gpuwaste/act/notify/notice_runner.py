@@ -33,7 +33,7 @@ _RETRY_FIRST_S: Final = 300.0
 _RETRY_MAX_S: Final = 7200.0
 _INTERRUPTED: Final = log_event.warning(
     "notices-interrupted: {count} notices were being sent when the hub ended, they are not sent again",
-    "They may have arrived or not: `gpuwaste notify list` shows them as unclear.",
+    "They may have arrived or not: `gpuwaste digest list` shows them as unclear.",
 )
 _WAITING: Final = log_event.warning(
     "notices-waiting: notices wait: {error}",
@@ -41,7 +41,7 @@ _WAITING: Final = log_event.warning(
 )
 _NOT_SENT: Final = log_event.warning(
     "notice-not-sent: notice to {address}: {status}: {detail}",
-    "The reply of the mail server to one mail: later is retried, failed and unclear are not. `gpuwaste notify list`.",
+    "The reply of the mail server to one mail: later is retried, failed and unclear are not. `gpuwaste digest list`.",
 )
 _PERIOD: Final = log_event.info("notices-decided: period until {end}: notices for {told} of {users} users")
 

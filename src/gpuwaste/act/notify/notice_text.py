@@ -152,7 +152,7 @@ def run_text(document: NoticeRun, look: Look) -> str:
     """Render what was decided on the newest period."""
     until = local_time(document.end, look.zone)
     if not document.news:
-        return f"the period until {until} was processed before: see gpuwaste notify list\n"
+        return f"the period until {until} was processed before: see gpuwaste digest list\n"
     rows = [(short(row.gpu_s), short(row.wasted_s), fit(row.user, 20), uncut(row.address)) for row in document.told]
     lines = look.title(f"Period until {until}") if look.header else []
     lines += look.table(("HELD", "IDLE", "USER", "ADDRESS"), rows, frozenset({2, 3}))

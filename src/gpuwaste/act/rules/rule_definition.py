@@ -75,7 +75,7 @@ class RuleHead:
     valid: Duration = _key(Duration(900), "An action that is not taken up within this time is dropped.")
     approve: Approval = _key(
         "none",
-        "person: somebody must approve each action (`gpuwaste actions approve ID`). To be set in mode act if a step may"
+        "person: somebody must approve each action (`gpuwaste rules approve ID`). To be set in mode act if a step may"
         " end a job.",
     )
     notify: Notice = _key(

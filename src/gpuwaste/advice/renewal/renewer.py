@@ -40,7 +40,7 @@ _CHANGED: Final = log_event.warning(
 )
 _NO_PREVIOUS: Final = log_event.warning(
     "model-worse: the model in use is worse than the baseline and no model was in use before it: {reason}",
-    "Train again (`gpuwaste train`), or use the baseline: `gpuwaste model add`, `gpuwaste model promote`.",
+    "Train again (`gpuwaste model train`), or use the baseline: `gpuwaste model add`, `gpuwaste model promote`.",
 )
 
 

@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate --engine slurmctld` answers with: each run, and the figures of the ensemble."""
+"""What `gpuwaste simulate run --engine slurmctld` answers with: each run, and the figures of the ensemble."""
 
 from typing import Annotated
 

@@ -44,5 +44,5 @@ def _level(value: str) -> float:
     except ValueError:
         level = -1.0
     if not _LEAST <= level <= _MOST:
-        raise UsageError(f"--what-if limits={value[:20]!r}: expected a quantile from {_LEAST} to {_MOST}")
+        raise UsageError(f"what-if limits={value[:20]!r}: expected a quantile from {_LEAST} to {_MOST}")
     return level

@@ -26,13 +26,13 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     names = types.get(kind.lower())
     if names is None or not given:
         raise UsageError(
-            f"--what-if nodes:{words_of(value, 40)}: expected a type of node and a number, as in "
+            f"what-if nodes:{words_of(value, 40)}: expected a type of node and a number, as in "
             f"nodes:{next(iter(types))}=+4; types: {words_of(', '.join(types), 200)}"
         )
     size = resized(len(names), count, f"nodes:{kind}", f"type {kind}", least=0)
     found = with_count(cluster, names, size)
     if not any(not node.down for node in found.nodes):
-        raise UsageError(f"--what-if nodes:{words_of(value, 40)}: leaves no node")
+        raise UsageError(f"what-if nodes:{words_of(value, 40)}: leaves no node")
     facts = {f"nodes of type {kind}": size, f"nodes of type {kind} in the base": len(names)}
     return WhatIfChange(case.trace, case.processors, facts, _NOTES, cluster=found)
 

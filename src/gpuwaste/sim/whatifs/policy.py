@@ -20,10 +20,10 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """Return the jobs that policies would have accepted. Raises UsageError, NoDataError."""
     del value
     if case.refused is None:
-        raise UsageError("--what-if policy: no policies are given")
+        raise UsageError("what-if policy: no policies are given")
     refused = case.refused()[case.trace.row]
     if refused.all():
-        raise NoDataError("--what-if policy: the policies would have rejected every job")
+        raise NoDataError("what-if policy: the policies would have rejected every job")
     facts = {
         "jobs": len(case.trace),
         "jobs rejected": int(np.count_nonzero(refused)),

@@ -20,8 +20,8 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
         found = with_count(found, names, round(len(names) * size / case.processors))
     if not found.nodes or found.nodes == case.cluster.nodes:
         raise UsageError(
-            f"--what-if processors={value[:20]!r}: leaves {'no node' if not found.nodes else 'the nodes as they are'}: "
-            "nodes change as a whole, each kind by the same factor; for one type use --what-if nodes"
+            f"what-if processors={value[:20]!r}: leaves {'no node' if not found.nodes else 'the nodes as they are'}: "
+            "nodes change as a whole, each kind by the same factor; for one type use what-if nodes"
         )
     facts = {"nodes": len(found.nodes), "nodes of the base": len(case.cluster.nodes)}
     return WhatIfChange(case.trace, size, facts, _NOTES, cluster=found)

@@ -35,9 +35,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     trace, table = case.trace, case.table
     chains = _chains(case, short_s)
     if not chains:
-        raise NoDataError(
-            "--what-if wrap: no user has chains of short jobs: each submitted as the one before has ended"
-        )
+        raise NoDataError("what-if wrap: no user has chains of short jobs: each submitted as the one before has ended")
     wrapped = np.arange(len(table), dtype=np.int64)
     run, limit, gone = trace.run_s.copy(), trace.limit_s.copy(), np.zeros(len(trace), np.bool_)
     for chain in chains:
@@ -61,7 +59,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
 
 def _minutes(value: str) -> int:
     if value and not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= _LONGEST_S // MINUTE_S):
-        raise UsageError(f"--what-if wrap={value[:20]!r}: expected minutes from 1 to {_LONGEST_S // MINUTE_S}")
+        raise UsageError(f"what-if wrap={value[:20]!r}: expected minutes from 1 to {_LONGEST_S // MINUTE_S}")
     return int(value) if value else _SHORT_MIN
 
 

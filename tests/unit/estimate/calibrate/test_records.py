@@ -61,5 +61,5 @@ def test_a_line_cut_by_a_kill_is_one_lost_record(tmp_path: Path) -> None:
 
 def test_no_records_say_which_directory_is_meant(tmp_path: Path) -> None:
     """A directory without records is named with what to do."""
-    with pytest.raises(GpuwasteError, match=r"records\.jsonl: cannot be read: .*gpuwaste estimate calibrate"):
+    with pytest.raises(GpuwasteError, match=r"records\.jsonl: cannot be read: .*gpuwaste model calibrate"):
         read_records(tmp_path)

@@ -39,5 +39,5 @@ def test_texts_of_a_file_stay_texts() -> None:
 
 def test_an_empty_list_says_how_to_keep_one() -> None:
     """Without a kept simulation the page names the command."""
-    assert "simulate --save" in simulations_page([], FRAME)
+    assert "simulate run --save" in simulations_page([], FRAME)
     assert "1 saved simulation." in simulations_page([KeptEntry(id="0123456789ab", at=0, title="x")], FRAME)

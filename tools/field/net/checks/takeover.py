@@ -36,5 +36,5 @@ def run(hosts: Hosts) -> None:
 
 def advised(hosts: Hosts, job: int) -> None:
     """Wait until the hub has the verdict on a job's submission. Raises GpuwasteError."""
-    script = f"gpuwaste verdicts | grep -w {job}"
+    script = f"gpuwaste policy verdicts | grep -w {job}"
     hosts.controller.machine.wait(script, 120, f"the verdict of job {job}", poll_s=2)

@@ -14,7 +14,7 @@ until [ -e {_FLAG} ]; do sleep 1; done
 echo ends"""
 _WRITTEN: Final = "begins\nwarns\n"
 _ASKED: Final = (
-    "gpuwaste agent status", "gpuwaste report --allusers || :", "gpuwaste top --once || :",
+    "gpuwaste agent status", "gpuwaste report --allusers || :", "gpuwaste now --hours 1 --once || :",
 )  # fmt: skip
 _LINE: Final = re.compile(r"^slurmstepd\S*: error: .*\n", re.MULTILINE)
 

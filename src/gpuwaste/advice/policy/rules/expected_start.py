@@ -2,7 +2,7 @@
 
 The start comes from the waits that the hub simulates about once a minute; without waits of the last minutes there is
 no line. The line names a shorter time limit if a job with that limit is expected to start at once. In every mode but
-off the expected start is part of the verdict, so that `gpuwaste verdicts --score` shows how often it held.
+off the expected start is part of the verdict, so that `gpuwaste policy verdicts --score` shows how often it held.
 """
 
 from datetime import timedelta

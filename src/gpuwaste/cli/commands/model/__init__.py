@@ -1,12 +1,8 @@
 """Train, evaluate, calibrate and manage the models of this site."""
 
-from gpuwaste.cli.action_files import ActionGroup
-
 HELP = "models of this site: train, evaluate, list, promote, roll back"
 EXAMPLES = (
     ("gpuwaste model train -S now-365days", "Train on a year of this site."),
     ("gpuwaste model list", "All models; * marks the one in use."),
     ("gpuwaste model rollback", "Use the previous model again."),
 )
-_ACTIONS = ActionGroup(__name__)
-arguments, run = _ACTIONS.arguments, _ACTIONS.run

@@ -3,8 +3,6 @@
 `run` plays the jobs as they were, `what-if` with changes, `compare` prints what differs between two saved results.
 """
 
-from gpuwaste.cli.action_files import ActionGroup
-
 HELP = "what another scheduler, or another request, would have done with a history of jobs"
 EXAMPLES = (
     (
@@ -13,5 +11,3 @@ EXAMPLES = (
     ),
     ("gpuwaste simulate what-if gpus -S now-30days", "The same month with GPU requests as large as what was used."),
 )
-_ACTIONS = ActionGroup(__name__)
-arguments, run = _ACTIONS.arguments, _ACTIONS.run
