@@ -1,6 +1,6 @@
-"""Writes the manual pages and the completion of bash from the command's own parser.
+"""Writes the manual pages and the completion of bash, zsh and fish from the command's own parser.
 
-    python3 -IB manual.py --site BUILDROOT/usr/lib/gpuwaste/python --man DIR --completion FILE
+    python3 -IB manual.py --site BUILDROOT/usr/lib/gpuwaste/python --share BUILDROOT/usr/share
 
 Runs inside rpmbuild with the packages that were laid out, so that the pages say what this release does.
 """
@@ -86,59 +86,33 @@ def write(path: Path, text: str) -> None:
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def words(parser: argparse.ArgumentParser) -> str:
-    """Return what may stand next: commands and options."""
-    found = [*subcommands(parser)]
-    found += [name for action in options(parser) for name in action.option_strings if name.startswith("--")]
-    return " ".join(found)
-
-
-def completion(parser: argparse.ArgumentParser) -> str:
-    """Return bash's completion: the words of the command line before the last choose the list."""
-    cases = [f'    "") words="{words(parser)}" ;;']
-    for name, command in sorted(subcommands(parser).items()):
-        for second, below in sorted(subcommands(command).items()):
-            cases.append(f'    "{name} {second}"*) words="{words(below)}" ;;')
-        cases.append(f'    "{name}"*) words="{words(command)}" ;;')
-    lines = [
-        "# bash completion of gpuwaste, made from its parser",
-        "_gpuwaste() {",
-        '  local words before="${COMP_WORDS[*]:1:COMP_CWORD-1}"',
-        "  case $before in",
-        *cases,
-        "    *) return ;;",
-        "  esac",
-        '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
-        "}",
-        "complete -o default -F _gpuwaste gpuwaste",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def main() -> None:
     """Write one page for the command and one for each of its commands."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--site", required=True)
-    parser.add_argument("--man", type=Path, required=True)
-    parser.add_argument("--completion", type=Path, required=True)
+    parser.add_argument("--share", type=Path, required=True)
     chosen = parser.parse_args()
-    sys.path.insert(0, chosen.site)
+    sys.path[:0] = [chosen.site, str(Path(__file__).parent)]
     from importlib.metadata import version  # noqa: PLC0415 the path comes first
+
+    import completion  # noqa: PLC0415 python -I leaves out this folder
 
     from gpuwaste.cli.main import build_parser, load_command  # noqa: PLC0415
 
     whole, release = build_parser(), version("gpuwaste")
-    chosen.man.mkdir(parents=True, exist_ok=True)
-    chosen.completion.parent.mkdir(parents=True, exist_ok=True)
+    pages_folder = chosen.share / "man" / "man1"
+    pages_folder.mkdir(parents=True, exist_ok=True)
     examples = [load_command(name).EXAMPLES[0] for name in ("report", "job", "doctor", "predict")]
     top = page("gpuwaste", "which job wasted which GPU, how much and why", whole, release, examples)
     pages = "".join(f".BR gpuwaste\\-{name} (1)\n" for name in sorted(subcommands(whole)))
-    write(chosen.man / "gpuwaste.1.gz", f"{top}.SH SEE ALSO\n{pages}")
+    write(pages_folder / "gpuwaste.1.gz", f"{top}.SH SEE ALSO\n{pages}")
     for name, command in subcommands(whole).items():
         module = load_command(name)
         text = page(f"gpuwaste-{name}", module.HELP, command, release, module.EXAMPLES)
-        write(chosen.man / f"gpuwaste-{name}.1.gz", f"{text}.SH SEE ALSO\n.BR gpuwaste (1)\n")
-    chosen.completion.write_text(completion(whole), encoding="utf-8")
+        write(pages_folder / f"gpuwaste-{name}.1.gz", f"{text}.SH SEE ALSO\n.BR gpuwaste (1)\n")
+    for path, text in completion.files(whole).items():
+        (chosen.share / path).parent.mkdir(parents=True, exist_ok=True)
+        (chosen.share / path).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from textwrap import fill, wrap
 from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
@@ -30,6 +31,7 @@ _STARTS: Final = (
     ("gpuwaste help report", "options and examples of a command"),
 )
 _START: Final = 23
+_HANG: Final = " " * 6
 _COMMANDS: Final[ModuleRegistry[Any]] = ModuleRegistry(commands, "HELP", "EXAMPLES", packages=True)
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 
@@ -122,9 +124,19 @@ def build_parser(only: str | None = None, *, names_only: bool = False) -> _Parse
 
 def overview() -> str:
     """Return the help of the command itself: all commands by reader and subject."""
-    groups = grouped(command_names(), columns())
-    starts = "\n".join(f"  {line:<{_START}}{meaning}" for line, meaning in _STARTS)
-    return f"{ABOUT}\n\n{groups}\n\nStart with:\n{starts}\n"
+    width = columns()
+    starts = "\n".join(part for line, meaning in _STARTS for part in _start(line, meaning, width))
+    return f"{fill(ABOUT, width)}\n\n{grouped(command_names(), width)}\n\nStart with:\n{starts}\n"
+
+
+def _start(line: str, meaning: str, width: int) -> list[str]:
+    """Return a command and what it shows, on two lines where one is too narrow."""
+    one = f"  {line:<{_START}}{meaning}"
+    return (
+        [one]
+        if len(one) <= width
+        else [f"  {line}", *wrap(meaning, width, initial_indent=_HANG, subsequent_indent=_HANG)]
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -107,7 +107,7 @@ def train_times_and_tell(options: argparse.Namespace, config: Config) -> int:
     registry = TimesRegistry(options.models_dir or Path(config.common.models_dir))
     become_owner(registry.models_dir)
     trained = train_times(
-        options.times,
+        options.directories,
         registry,
         created_utc=SystemClock().utc_s(),
         name=options.name,

@@ -32,7 +32,9 @@ def hub(tmp_path: Path) -> Iterator[HubDouble]:
 
 def call(tmp_path: Path, *words: str) -> int:
     """Run the command."""
-    return main(["notify", *words, "--config", str(tmp_path / "gpuwaste.toml")])
+    return main(
+        ["notify" if words[0] in {"on", "off"} else "digest", *words, "--config", str(tmp_path / "gpuwaste.toml")]
+    )
 
 
 def answer(hub: HubDouble, path: str, name: str, **more: Any) -> None:
@@ -47,7 +49,7 @@ def test_off_and_on(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert call(tmp_path, "on") == 0
     assert hub.sent == [{"mail": False}, {"mail": True}]
     off, on = capsys.readouterr().out.splitlines()
-    assert off == "alice: no digests and no notices of time limits are sent any more"
+    assert off == "alice: digests and notices of time limits are no longer sent"
     assert on == "alice: digests and notices of time limits are sent again"
 
 

@@ -20,6 +20,7 @@ INLETS = {
     "inlets": [],
     "quarantine": [{"at": 5, "inlet": "site", "kind": "x", "id": "1", "reason": "no such kind", "raw": ""}],
 }
+OUTLETS = {"document": "outlets", "schema": 1, "generated": 5, "outlets": [], "refused": []}
 COUNTS = dict.fromkeys(NowTotals.__struct_fields__, 0)
 TOTALS = NowTotals(**COUNTS | {"gpus": 8, "held": 4, "idle": 1})
 NOW = NowDocument(
@@ -50,11 +51,11 @@ def call(tmp_path: Path, words: str) -> int:
 def test_options_are_the_fields_that_were_given(hub: HubDouble, tmp_path: Path) -> None:
     """Only options that are given are sent; a window is UTC seconds with the second of -E in it; the hub sets now."""
     hub.answers["/v1/actions"] = ACTIONS
-    assert call(tmp_path, "actions list --status failed -u alice -S @1000000000") == 3
+    assert call(tmp_path, "rules actions --status failed -u alice -S @1000000000") == 3
     path, asked = hub.asked[-1]
     assert path == "/v1/actions"
     assert asked == {"status": "failed", "user": "alice", "start": "1000000000", "limit": "1000"}
-    call(tmp_path, "actions list -S @1000000000 -E @1000000060")
+    call(tmp_path, "rules actions -S @1000000000 -E @1000000060")
     assert hub.asked[-1][1]["end"] == "1000000061"
 
 
@@ -62,7 +63,7 @@ def test_options_are_the_fields_that_were_given(hub: HubDouble, tmp_path: Path) 
 def test_a_word_that_is_none_of_those_allowed_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A status that does not exist is wrong usage: the line names the option and those that exist."""
     with pytest.raises(SystemExit) as ended:
-        call(tmp_path, "actions list --status done")
+        call(tmp_path, "rules actions --status done")
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--status" in line
@@ -75,22 +76,27 @@ def test_an_empty_answer_has_its_exit_code_in_each_form(
     """Nothing found is 3 whatever is printed: a sentence, an error where the command has one, or JSON."""
     hub.answers["/v1/actions"] = ACTIONS
     hub.answers["/v1/disputes"] = {"document": "disputes", "schema": 1, "generated": 5, "disputes": []}
-    assert call(tmp_path, "actions list") == 3
+    assert call(tmp_path, "rules actions") == 3
     assert "no actions in this window" in capsys.readouterr().out
     assert call(tmp_path, "disputes") == 3
     assert capsys.readouterr() == ("", "gpuwaste: no disputes found\n")
-    assert call(tmp_path, "actions list --json") == 3
+    assert call(tmp_path, "rules actions --json") == 3
     assert json.loads(capsys.readouterr().out) == ACTIONS
 
 
-def test_one_resource_may_have_two_commands(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Inlets and what they set aside are one answer of the hub, printed by two commands."""
+def test_the_status_of_events_is_outlets_inlets_and_quarantine(
+    hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One command prints what the hub sends, what it receives, and what it could not take."""
     hub.answers["/v1/inlets"] = INLETS
-    assert call(tmp_path, "events inlets") == 0
-    assert "no inlets" in capsys.readouterr().out
-    assert call(tmp_path, "events quarantine") == 0
-    assert "no such kind" in capsys.readouterr().out
-    assert [path for path, _ in hub.asked] == ["/v1/inlets", "/v1/inlets"]
+    hub.answers["/v1/outlets"] = OUTLETS
+    assert call(tmp_path, "events status") == 0
+    shown = capsys.readouterr().out
+    assert "no outlets" in shown
+    assert "no inlets" in shown
+    assert "no such kind" in shown
+    assert call(tmp_path, "events status --json") == 0
+    assert json.loads(capsys.readouterr().out) == {"outlets": OUTLETS, "inlets": INLETS}
 
 
 def test_a_share_above_the_limit_is_its_exit_code(hub: HubDouble, tmp_path: Path) -> None:
@@ -108,10 +114,18 @@ def test_every_declared_command_prints_its_help(capsys: pytest.CaptureFixture[st
     found: list[Any] = [
         (name, reading.command) for name, command in resource_commands().items() for reading in command.readings
     ]
-    assert len(found) >= 9
+    assert len(found) >= 6
     for name, command in found:
         with pytest.raises(SystemExit) as ended:
-            main([name, *([command.action] if command.action else []), "--help"])
+            main(
+                [
+                    *(
+                        {"actions": ["rules", "actions"]}.get(name)
+                        or [name, *([command.action] if command.action else [])]
+                    ),
+                    "--help",
+                ]
+            )
         assert ended.value.code == 0
         assert (command.about or "options:") in " ".join(capsys.readouterr().out.replace(".", "").split()).replace(
             command.about[:1].upper() + command.about[1:], command.about

@@ -24,7 +24,8 @@ def swf(path: Path, rows: Sequence[tuple[int, ...]], head: str = HEAD) -> Path:
 
 def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     """Return the document that the command prints."""
-    assert main(["simulate", "run", *words, "--json"]) == 0
+    action = words if words[0] == "what-if" else ("run", *words)
+    assert main(["simulate", *action, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 

@@ -57,7 +57,7 @@ def energy_of(found: dict[str, Any]) -> dict[str, Any]:
 def test_right_sized_requests_free_idle_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three of four GPUs of three jobs idle for two hours: 0.9 kWh at 50 W of the 2.7 kWh that the jobs drew."""
     path = store_of(tmp_path)
-    found = simulated(capsys, "--store", path, "--what-if", "gpus")
+    found = simulated(capsys, "what-if", "gpus", "--store", path)
     assert found["energy"] == {"used_kwh": 2.7, "measured_share": 0.75, "idle_w": {"a100": 50.0}}
     assert energy_of(found) == {"base": 2.7, "changed": 1.8, "difference": -0.9}
     assert main(["simulate", "what-if", "gpus", "--store", path]) == 0
@@ -68,21 +68,19 @@ def test_right_sized_requests_free_idle_power(tmp_path: Path, capsys: pytest.Cap
 
 def test_a_job_that_was_not_measured_saves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the energy of one job known, its three idle GPUs alone are counted, and a quarter of the GPU-hours."""
-    found = simulated(capsys, "--store", store_of(tmp_path, measured=(1,)), "--what-if", "gpus")
+    found = simulated(capsys, "what-if", "gpus", "--store", store_of(tmp_path, measured=(1,)))
     assert found["energy"]["measured_share"] == 0.25
     assert energy_of(found) == {"base": 0.9, "changed": 0.6, "difference": -0.3}
 
 
 def test_absent_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a measurement, and of a log, there is no energy, not a zero; a larger machine changes none."""
-    unmeasured = simulated(capsys, "--store", store_of(tmp_path, measured=()), "--what-if", "gpus")
+    unmeasured = simulated(capsys, "what-if", "gpus", "--store", store_of(tmp_path, measured=()))
     log = simulated(capsys, "--swf", str(swf(tmp_path / "small.swf", ROWS)))
     for found in (unmeasured, log):
         assert "energy" not in found
     assert "gpu_energy_kwh" not in unmeasured["differences"][0]["figures"]
     (tmp_path / "other").mkdir()
-    larger = simulated(
-        capsys, "--store", store_of(tmp_path / "other"), "--resource", "gpus", "--what-if", "processors=2"
-    )
+    larger = simulated(capsys, "what-if", "processors=2", "--store", store_of(tmp_path / "other"), "--resource", "gpus")
     assert larger["energy"]["used_kwh"] == 2.7
     assert "gpu_energy_kwh" not in larger["differences"][0]["figures"]

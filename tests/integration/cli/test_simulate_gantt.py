@@ -20,7 +20,7 @@ def test_bars_are_what_was_simulated(words: list[str], tmp_path: Path, capsys: p
     """By default JSON has none; in the default window each job has its start and CPUs; a window has its jobs."""
     assert "gantt" not in simulated(capsys, *words)
     out = tmp_path / "starts.csv"
-    found = simulated(capsys, *words, "--gantt", "deepest", "--what-if", "processors=2", "-o", str(out))
+    found = simulated(capsys, "what-if", "processors=2", *words, "--gantt", "deepest", "-o", str(out))
     base, changed = found["gantt"]
     assert (base["name"], changed["name"]) == ("slurm", "processors=2:slurm")
     assert [node["name"] for node in base["nodes"]] == ["n1", "n2"]

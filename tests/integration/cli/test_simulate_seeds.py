@@ -36,7 +36,7 @@ def test_steps_and_failures_are_drawn_with_each_seed(tmp_path: Path, capsys: pyt
     log, machine = swf(tmp_path / "small.swf", [(n, 9 * n, 0, 100, 1, 100) for n in range(1, 40)]), tmp_path / "m.toml"
     machine.write_text('[[nodes]]\nnames = "n[1-2]"\ncpus = 1\n[failures]\nmtbf_h = 0.3\nrepair_h = 0.2\n')
     words = ("--swf", str(log), "--machine", str(machine), "--scheduler", "slurm", "--step", "thin=0.5")
-    found = simulated(capsys, *words, "--seeds", "3", "--what-if", "processors=2")
+    found = simulated(capsys, "what-if", "processors=2", *words, "--seeds", "3")
     assert found["seeds"]["drawn"] == ["the step thin", "failures of nodes"]
     assert len(set(found["seeds"]["runs"]["slurm"]["mean_wait_s"]["values"])) == 3
     assert len(found["seeds"]["runs"]["processors=2:slurm"]["mean_wait_s"]["values"]) == 3
@@ -74,7 +74,7 @@ def test_saved_results_are_compared_seed_by_seed(tmp_path: Path, capsys: pytest.
     assert wait["low"] < wait["difference"] < min(wait["high"], 0)
     assert main(["simulate", "compare", *ids, "--config", str(config)]) == 0
     assert "over the same seeds" in capsys.readouterr().out
-    assert main(["simulate", "compare", f"{ids[0]}", f"{few}", "--json", "--config", str(config)]) == 0
+    assert main(["simulate", "compare", ids[0], few, "--json", "--config", str(config)]) == 0
     assert "over_seeds" not in json.loads(capsys.readouterr().out)
 
 

@@ -1,4 +1,4 @@
-"""`gpuwaste simulate run --what-if`: base and change of a log, kept results side by side, pages, what is refused."""
+"""`gpuwaste simulate what-if` and `compare`: base and change of a log, kept results side by side, pages, what is refused."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ def config(tmp_path: Path) -> str:
 def test_a_larger_machine_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On twice the processors the four jobs of the small log wait for nothing; the difference says so."""
     path, jobs = swf(tmp_path / "small.swf", ROWS), tmp_path / "jobs.csv"
-    found = simulated(capsys, "--swf", str(path), "--what-if", "processors=+5", "-o", str(jobs))
+    found = simulated(capsys, "what-if", "processors=+5", "--swf", str(path), "-o", str(jobs))
     (difference,) = found["differences"]
     assert (difference["change"], difference["scheduler"], difference["processors"]) == ("processors=+5", "easy", 9)
     assert difference["figures"]["mean_wait_s"] == {"base": 52.5, "changed": 0.0, "difference": -52.5}
@@ -94,7 +94,7 @@ def test_right_sized_requests_of_a_store(tmp_path: Path, capsys: pytest.CaptureF
     seen = [(job, gpu, {90 if gpu == 0 else 0: 1000}) for job in jobs[:4] for gpu in range(4)]
     upsert_hours(store, [hour for one in seen for hour in hours_of(*one)])
     store.close()
-    found = simulated(capsys, "--store", str(tmp_path / "hub.duckdb"), "--what-if", "gpus")
+    found = simulated(capsys, "what-if", "gpus", "--store", str(tmp_path / "hub.duckdb"))
     assert (found["resource"], found["processors"]) == ("gpus", 4)
     (difference,) = found["differences"]
     assert difference["facts"]["of which the GPU use is known"] == 4
@@ -136,7 +136,7 @@ def test_policies_refuse_what_they_would_have_refused(tmp_path: Path, capsys: py
         '[policy]\nname = "fail"\nmode = "shadow"\n[targets.failure]\nreject = 0.9\n[sample]\npass_ratio = 0\n'
     )
     words = ["--policies", str(tmp_path / "policies.d"), "--model", "none", "--time-zone", "UTC", "--clusters", "c"]
-    found = simulated(capsys, "--sacct", str(tmp_path / "sacct.txt"), "--what-if", "policy", *words)
+    found = simulated(capsys, "what-if", "policy", "--sacct", str(tmp_path / "sacct.txt"), *words)
     (difference,) = found["differences"]
     assert difference["facts"] == {"jobs": 20, "jobs rejected": 7, "hours held by rejected jobs": 14.0}
     assert difference["figures"]["held_h"]["difference"] == -14.0
@@ -148,8 +148,8 @@ def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture
     path = str(long_log(tmp_path / "log.swf"))
     ids = []
     for name in ("fcfs", "easy,fcfs"):
-        words = ["--scheduler", name, "--what-if", "limits", "--save", "--config", config]
-        assert main(["simulate", "run", "--swf", path, *words, "--json"]) == 0
+        words = ["--scheduler", name, "--save", "--config", config]
+        assert main(["simulate", "what-if", "limits", "--swf", path, *words, "--json"]) == 0
         ids.append(capsys.readouterr().err.split()[2])
     both = simulated(capsys, "--swf", path, "--scheduler", "fcfs,easy")["differences"][0]
     compared = _compared(capsys, f"{ids[0]},{ids[1]}", config)
@@ -157,12 +157,12 @@ def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture
     assert _compared(capsys, f"{ids[0]},{ids[1]}:fcfs", config)["figures"]["mean_wait_s"]["difference"] == 0
     limits = _compared(capsys, f"{ids[1]}:easy,{ids[1]}:limits:easy", config)
     assert limits["jobs"] == 80
-    assert main(["simulate", "compare", f"{ids[0]}", f"{ids[1]}", "--config", config]) == 0
+    assert main(["simulate", "compare", *ids[:2], "--config", config]) == 0
     assert "mean wait" in capsys.readouterr().out
 
 
 def _compared(capsys: pytest.CaptureFixture[str], words: str, config: str) -> dict[str, Any]:
-    assert main(["simulate", "run", "--compare", words, "--config", config, "--json"]) == 0
+    assert main(["simulate", "compare", *words.split(","), "--config", config, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -170,8 +170,8 @@ def _compared(capsys: pytest.CaptureFixture[str], words: str, config: str) -> di
 def test_pages_open_from_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--html writes a page whose first line is the difference, with its plots, CSV and JSON."""
     folder = tmp_path / "pages"
-    words = ["--what-if", "processors=2", "--html", str(folder), "--json"]
-    assert main(["simulate", "run", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
+    words = ["--html", str(folder), "--json"]
+    assert main(["simulate", "what-if", "processors=2", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["differences"]
     assert str(folder / "index.html") in captured.err
@@ -238,21 +238,20 @@ def test_progress_has_rate_and_time_left() -> None:
     ("words", "code", "said"),
     [
         (
-            ("--what-if", "nope"),
+            ("what-if", "nope"),
             2,
             "expected one of gpus, limits, nodes, partition, policy, priority",
         ),
-        (("--what-if", "gpus", "--resource", "processors"), 2, "needs --resource gpus"),
-        (("--what-if", "gpus"), 3, "give --processors, which counts GPUs"),
-        (("--what-if", "nodes:a100=+1"), 2, "--scheduler easy counts processors"),
-        (("--what-if", "wrap=x"), 2, "expected minutes from 1 to 1440"),
-        (("--what-if", "processors=0"), 2, "expected a factor such as 1.2"),
-        (("--what-if", "limits=2"), 2, "expected a quantile"),
-        (("--what-if", "\x1b[31m\u202e\n"), 2, "expected one of"),
-        (("--compare", "a"), 2, "expected two saved simulations"),
-        (("--compare", "../../etc,000000000000"), 3, "expected 12 digits"),
-        (("--compare", "000000000000,000000000001"), 3, "no simulation is saved under this id"),
-        (("--save",), 1, "no such directory: --save writes there"),
+        (("what-if", "gpus", "--resource", "processors"), 2, "needs --resource gpus"),
+        (("what-if", "gpus"), 3, "give --processors, which counts GPUs"),
+        (("what-if", "nodes:a100=+1"), 2, "--scheduler easy counts processors"),
+        (("what-if", "wrap=x"), 2, "expected minutes from 1 to 1440"),
+        (("what-if", "processors=0"), 2, "expected a factor such as 1.2"),
+        (("what-if", "limits=2"), 2, "expected a quantile"),
+        (("what-if", "\x1b[31m\u202e\n"), 2, "expected one of"),
+        (("compare", "../../etc", "000000000000"), 3, "expected 12 digits"),
+        (("compare", "000000000000", "000000000001"), 3, "no simulation is saved under this id"),
+        (("run", "--save"), 1, "no such directory: --save writes there"),
     ],
 )
 def test_what_is_refused_is_one_line(
@@ -262,7 +261,8 @@ def test_what_is_refused_is_one_line(
     config = tmp_path / "c.toml"
     config.write_text(f'[hub]\nstate_dir = "{tmp_path}/none"\n')
     path = str(swf(tmp_path / "small.swf", ROWS))
-    assert main(["simulate", "run", "--swf", path, *words, "--config", str(config)]) == code
+    log_of = () if words[0] == "compare" else ("--swf", path)
+    assert main(["simulate", *words, *log_of, "--config", str(config)]) == code
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
@@ -278,7 +278,7 @@ def test_a_bad_file_of_runs_is_one_line(
     assert main(["simulate", "run", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
     identity = capsys.readouterr().err.split()[2]
     (tmp_path / "state" / "simulations" / f"{identity}.npz").write_bytes(data)
-    assert main(["simulate", "compare", f"{identity}", f"{identity}", "--config", config]) != 0
+    assert main(["simulate", "compare", identity, identity, "--config", config]) != 0
     error = capsys.readouterr().err
     assert "simulate again" in error
     assert len(error.splitlines()) == 1
@@ -289,15 +289,15 @@ def test_one_change_is_proposed_and_kept_for_the_hub(
 ) -> None:
     """Of a larger and a smaller machine the larger one, with its interval below 0; the saved file has the same."""
     path = str(long_log(tmp_path / "log.swf"))
-    words = ["simulate", "run", "--swf", path, "--processors", "4", "--propose", "--config", config]
-    found = [*words, "--what-if", "processors=+4,processors=+1", "--save", "--json"]
+    words = ["--swf", path, "--processors", "4", "--propose", "--config", config]
+    found = ["simulate", "what-if", "processors=+4,processors=+1", *words, "--save", "--json"]
     assert main(found) == 0
     proposal = json.loads(capsys.readouterr().out)["proposal"]
     assert (proposal["change"], proposal["among"]) == ("processors=+4", 2)
     assert proposal["low_s"] <= proposal["mean_wait_s"] <= proposal["high_s"] < 0
     (kept,) = (tmp_path / "state" / "simulations").glob("*.json")
     assert json.loads(kept.read_text())["document"]["proposal"] == proposal
-    assert main([*words, "--what-if", "processors=+4"]) == 0
+    assert main(["simulate", "what-if", "processors=+4", *words]) == 0
     assert "Proposal" in capsys.readouterr().out
     assert main(words) == 2
     assert "--propose: needs --what-if NAMES" in capsys.readouterr().err
@@ -317,13 +317,13 @@ def test_a_change_that_no_job_allows_is_left_out_of_the_proposal(
         config,
         "--json",
     ]
-    assert main([*words, "--what-if", "wrap,processors=+4", "--propose"]) == 0
+    assert main(["simulate", "what-if", "wrap,processors=+4", *words, "--propose"]) == 0
     said = capsys.readouterr()
     proposal = json.loads(said.out)["proposal"]
     assert (proposal["change"], proposal["among"]) == ("processors=+4", 1)
-    assert "left out: --what-if wrap: no user has chains" in said.err
-    assert main([*words, "--what-if", "wrap", "--propose"]) == 3
-    assert main([*words, "--what-if", "wrap,processors=+4"]) == 3
+    assert "left out: what-if wrap: no user has chains" in said.err
+    assert main(["simulate", "what-if", "wrap", *words, "--propose"]) == 3
+    assert main(["simulate", "what-if", "wrap,processors=+4", *words]) == 3
     capsys.readouterr()
 
 

@@ -21,8 +21,8 @@ def kept(hub: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     rows = [(n, n * DAY_S // 2, 0, 30_000 + 7000 * (n % 5), 1 + n % 4, 90_000) for n in range(1, 81)]
     log, config = swf(tmp_path / "log.swf", rows), tmp_path / "hub.toml"
     config.write_text(f'[hub]\nstate_dir = "{hub.directory}"\n')
-    words = ["--what-if", "limits,processors=2", "--save", "--config", str(config)]
-    assert main(["simulate", "run", "--swf", str(log), *words]) == 0
+    words = ["limits,processors=2", "--save", "--config", str(config)]
+    assert main(["simulate", "what-if", *words, "--swf", str(log)]) == 0
     said = capsys.readouterr().err
     assert "page /simulations/" in said
     return said.split()[2]
@@ -36,7 +36,7 @@ def test_an_operator_reads_the_difference_first(hub: Rig, kept: str) -> None:
     assert "95\u00a0%" in head or "95 %" in head
     assert text.count("<svg") >= 3
     assert "Difference" in text
-    assert "--what-if limits,processors=2" in text or "How this is computed" in text
+    assert "what-if limits,processors=2" in text or "How this is computed" in text
     assert f'href="/simulations/{kept}.json"' in text
 
 

@@ -35,12 +35,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--waits", action="store_true", help="train the model of waits that gpuwaste plan uses")
-    other.add_argument(
-        "--times",
-        nargs="+",
+    other.add_argument("--times", action="store_true", help="train the models of step times, on the calibrations DIR")
+    parser.add_argument(
+        "directories",
+        nargs="*",
         type=path_word,
         metavar="DIR",
-        help="train the models of step times on these directories of gpuwaste model calibrate",
+        help="with --times: directories that gpuwaste model calibrate wrote",
     )
     parser.add_argument("--name", default="", metavar="NAME", help="with --times: its name (default: times-TIME)")
     add(parser, "models-dir", shown="common.models_dir")
@@ -58,10 +59,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, and print the result."""
+    from gpuwaste.core.errors import UsageError
+
     if options.as_job:
         from gpuwaste.cli.train_evaluate import train_as_job
 
         return train_as_job(options, config_of(options))
+    if options.times != bool(options.directories):
+        raise UsageError("model train: --times and directories of gpuwaste model calibrate belong together")
     if options.times:
         from gpuwaste.cli.step_time_models import train_times_and_tell
 
