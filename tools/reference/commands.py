@@ -12,7 +12,7 @@ _WIDTH = 100
 _INTRO = """
 Every command prints `--help`. Errors are one line on stderr; [exit codes](exit-codes.md) are the same everywhere.
 Times are read as `sacct` reads them, in the caller's zone (`TZ`). Output is as wide as the terminal, from 40 to 200
-columns, and coloured on a terminal only (`NO_COLOR` turns that off); `--json`, `--parsable` and `--csv` are for programs.
+columns, and coloured there (`NO_COLOR` turns that off); `--json`, `--parsable` and `--csv` are for programs.
 """
 
 

@@ -1,4 +1,4 @@
-"""`gpuwaste simulate what-if` and `compare`: base and change of a log, kept results side by side, pages, what is refused."""
+"""`gpuwaste simulate what-if` and `compare`: base and change of a log, kept results side by side, pages, refusals."""
 
 import csv
 import io
