@@ -1,6 +1,7 @@
 """The generated pages: each file here makes one page's text from the declarations in the code."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from tools.boards import BOARDS
@@ -19,6 +20,7 @@ from tools.reference import (
     field,
     findings,
     metrics,
+    outputs,
     policies,
     releases,
     rules,
@@ -50,5 +52,6 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/stored-data.md": stored_data.page,
     "docs/reference/wire.md": wire.page,
     "etc/gpuwaste.toml": configuration.example,
+    **{path: partial(outputs.page, path) for path in outputs.pages()},
 }
 """Path in the repository -> what makes the file's whole text."""

@@ -137,3 +137,16 @@ def test_without_root_it_says_what_it_would_install() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("install-debian-packages: needs root to install: munge ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("absent", ["", "rpmlint"])
+def test_without_dpkg_only_the_commands_of_the_build_are_checked(tmp_path: Path, absent: str) -> None:
+    """On a host without dpkg, as Enterprise Linux, nothing is installed; a command that is missing is named."""
+    for name in {"bash", "dirname", "readlink", "gcc", "git", "make", "rpmbuild", "rpmlint"} - {absent}:
+        found = shutil.which(name)
+        (tmp_path / name).symlink_to(found if found is not None else sys.executable)
+    argv = [str(tmp_path / "bash"), str(SCRIPT), "build"]
+    done = subprocess.run(argv, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if absent else 0)
+    said = "install-debian-packages: no rpmlint: install what docs/how-to/install.md lists for the build host\n"
+    assert done.stderr == (said if absent else "")

@@ -175,7 +175,7 @@ def _progress(began: float) -> Callable[[str], None]:
 
 def _reports(site: ReportedSite, story: Story, window: Sequence[str] = ()) -> dict[str, str]:
     """Return what each person sees, by the command that he runs."""
-    shown = {"gpuwaste top   (while the first jobs ran)": story.top}
+    shown = {"gpuwaste now --hours 1   (while the first jobs ran)": story.top}
     for user, command in questions(story):
         words = [*command, *(window if command[0] == "report" else ())]
         done = site.gpuwaste(*words, user=user, check=False)

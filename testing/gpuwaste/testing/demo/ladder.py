@@ -124,7 +124,7 @@ def go_up(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None])
     fired = ", ".join(f"{one['rule']} {one['action']}{'' if one['done'] else ' (not done)'}" for one in found.fired)
     listed = site.gpuwaste("actions", "list", user="root", check=False).stdout
     return Ending(
-        {"root$ gpuwaste actions list": listed},
+        {"root$ gpuwaste rules actions": listed},
         (
             DemoCheck("an idle job goes up the ladder, each rung once", idle, fired, steps == wanted and once),
             DemoCheck(

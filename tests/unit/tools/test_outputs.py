@@ -1,0 +1,48 @@
+"""The outputs in hand-written pages: which part of an answer is shown, and where it is from."""
+
+import pytest
+from tools.reference import outputs
+
+PRINTED = "head\n\nfirst\n\nsecond\n\nlast\n"
+
+
+def test_all_of_an_output_is_shown() -> None:
+    """Without `parts`, an output is shown as it was printed."""
+    assert outputs.chosen(PRINTED, None) == PRINTED.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        ("1-2", "head\n\nfirst\n\n..."),
+        ("1,4", "head\n\n...\n\nlast"),
+        ("2-3", "...\n\nfirst\n\nsecond\n\n..."),
+    ],
+)
+def test_what_is_left_out_is_marked(parts: str, shown: str) -> None:
+    """Each gap between the paragraphs that are shown is one line of dots."""
+    assert outputs.chosen(PRINTED, parts) == shown
+
+
+def test_pages_have_outputs_of_kept_answers() -> None:
+    """The pages of rules and notices show what a hub answered."""
+    assert {"docs/how-to/rules.md", "docs/how-to/notices.md", "docs/how-to/plan.md"} <= set(outputs.pages())
+
+
+BLOCK = "before\n<!-- output of: gpuwaste rules check ROOT/etc/rules.d; as {} -->\n```text\nold\n```\nafter\n"
+
+
+def test_a_block_is_replaced_by_the_kept_answer() -> None:
+    """The text below the comment becomes the answer; what is around it stays."""
+    before, after = BLOCK.format("files").split("old")
+    text = outputs.renewed(BLOCK.format("files"))
+    assert text.startswith(before)
+    assert text.endswith(after)
+    assert "idle-gpus" in text
+    assert "exit code" not in text
+
+
+def test_an_answer_that_is_not_kept_is_an_error() -> None:
+    """The error names the answer that the comment asks for."""
+    with pytest.raises(KeyError, match="command/zoe rules check"):
+        outputs.renewed(BLOCK.format("zoe"))

@@ -1,0 +1,100 @@
+"""The outputs in hand-written pages: each is what a command prints, and `make docs` writes it anew.
+
+A page names the command in a comment above the block: `<!-- output of: gpuwaste rules list; as oper; parts 1-2 -->`.
+With `as`, the output is that user's (or `files`) in tests/golden/answers.xz. Without it the command is run here,
+without a hub. `parts` are the paragraphs to show, counted from 1: parts that are left out become a line with `...`.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.cli.main import main
+from tools.golden import kept
+
+ROOT: Final = Path(__file__).parents[2]
+ANSWERS: Final = ROOT / "tests/golden/answers.xz"
+WIDTH: Final = 118
+_BLOCK: Final = re.compile(
+    r"^(?P<mark> *<!-- output of: (?P<command>gpuwaste [^;]*?)(?:; as (?P<user>\w+))?(?:; parts (?P<parts>[\d,-]+))?"
+    r" -->\n)(?P<fence> *```)text\n.*?^ *```$",
+    re.DOTALL | re.MULTILINE,
+)
+_EXIT: Final = re.compile(r"\Aexit code \d+\n")
+
+
+def pages() -> Iterator[str]:
+    """Yield the paths, in the repository, of the pages that have such a block."""
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        if _BLOCK.search(path.read_text(encoding="utf-8")):
+            yield str(path.relative_to(ROOT))
+
+
+def page(path: str) -> str:
+    """Return the page with the outputs of today."""
+    return renewed((ROOT / path).read_text(encoding="utf-8"))
+
+
+def renewed(text: str) -> str:
+    """Return a page's text with each output of today; KeyError where an answer is not kept."""
+    return _BLOCK.sub(_block, text)
+
+
+def _block(block: re.Match[str]) -> str:
+    printed = _kept(block["user"], block["command"]) if block["user"] else _run(block["command"])
+    indent = block["fence"].removesuffix("```")
+    lines = [f"{indent}{_cut(line)}".rstrip() for line in chosen(printed, block["parts"]).splitlines()]
+    return "\n".join([f"{block['mark']}{block['fence']}text", *lines, block["fence"]])
+
+
+def chosen(printed: str, parts: str | None) -> str:
+    """Return the paragraphs of an output that `parts` (1,3-4) names; a line `...` where some are left out."""
+    paragraphs = printed.strip("\n").split("\n\n")
+    if parts is None:
+        return "\n\n".join(paragraphs)
+    shown: list[str] = []
+    after = 0
+    for first, last in (_bounds(one) for one in parts.split(",")):
+        shown += ["..."] if first > after + 1 else []
+        shown += paragraphs[first - 1 : last]
+        after = last
+    return "\n\n".join([*shown, *(["..."] if after < len(paragraphs) else [])])
+
+
+def _bounds(part: str) -> tuple[int, int]:
+    first, _, last = part.partition("-")
+    return int(first), int(last or first)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+
+
+def _kept(user: str, command: str) -> str:
+    """Return a kept answer, without its exit code, the names of its folders and what went to stderr."""
+    name = f"command/{user} {command.removeprefix('gpuwaste ')}"
+    if name not in _answers():
+        raise KeyError(f"{name}: no such answer in {ANSWERS.name}: name another in the page's comment")
+    text = _EXIT.sub("", _answers()[name]).partition("--- stderr\n")[0]
+    return text.replace("FOLDER/", "").replace("ROOT/", "")
+
+
+@cache
+def _answers() -> dict[str, str]:
+    return kept.read(ANSWERS)
+
+
+@cache
+def _run(command: str) -> str:
+    """Return what a command prints here, without a configuration of this host."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = main([*shlex.split(command)[1:], "--config", "/dev/null"])
+    if code:
+        raise ValueError(f"{command}: exit code {code}")
+    return printed.getvalue()
