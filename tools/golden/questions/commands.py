@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.cli.main import command_names
 from tools.golden.questions.api import VIEWS, kinds_of_jobs, open_job
 from tools.golden.site import DAY, NOW, Site
 from tools.golden.story import WEEK
@@ -40,6 +41,8 @@ def asked(world: World, site: Site) -> Iterator[tuple[str, str]]:
     """Yield what the commands print that read the hub, and their help."""
     for names in _all_help(world):
         yield f"command/help/{' '.join(names)}", text_of(world.command(USER, [*names, "--help"]))
+    for mistaken in ("reprot", "report --jsn", "model premote x", "train", "notify list", "--jsn"):
+        yield f"command/mistaken/{mistaken}", text_of(world.command(USER, mistaken.split()))
     for person in (OPERATOR, USER, COORDINATOR, STRANGER):
         config = ["--config", str(world.config(person, **_sections(world.folder)))]
         for words in dict.fromkeys(_of(world, site, person)):
@@ -84,7 +87,8 @@ def _with(words: Sequence[str], config: Sequence[str]) -> list[str]:
 
 
 def _all_help(world: World) -> Iterator[list[str]]:
-    waiting: list[list[str]] = [[]]
+    yield []
+    waiting = [[name] for name in command_names()]
     while waiting:
         words = waiting.pop()
         yield words
@@ -123,13 +127,10 @@ def _more(world: World, site: Site, person: str) -> Iterator[tuple[str, ...]]:
     for form in ((), ("--json",)) if person in _FORMS_OF else ((),):
         yield ("rules", "list", *form)
         yield ("rules", "explain", "ladder", "-j", job, *form)
-        yield ("rules", "explain", "ladder", "-j", job, *form)
         yield ("rules", "replay", "ladder", *_WEEK, *form)
         yield ("rules", "actions", *_ALL, *form)
         yield ("rules", "actions", "--status", "intended", *_ALL, *form)
         yield ("events", "kinds", *form)
-        yield ("events", "status", *form)
-        yield ("events", "status", *form)
         yield ("events", "status", *form)
         yield ("model", "trial", *form)
         yield ("predict", "-j", "9001", *form)
@@ -192,6 +193,7 @@ def _on_files(folder: Path) -> Iterator[Sequence[str]]:
     for form in ((), ("--json",)):
         yield ("simulate", "run", "--swf", log, *schedulers, *form)
         yield ("simulate", "what-if", "limits,processors=2", "--swf", log, *form)
+        yield ("simulate", "run", "--from", log, "--first", "20", *form)
         yield ("simulate", "run", "--swf", log, "--seeds", "3", "--walltime", "recent", *form)
         for file in sorted((fixtures / "estimate").glob("*.json")):
             yield ("estimate", str(file), "--gpu", "h100,a100-40gb,t4", "--goal", "smallest", *form)
