@@ -11,6 +11,7 @@ from gpuwaste.cli import commands
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.resource_commands import resource_commands
+from gpuwaste.cli.terminal_width import terminal_columns
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
@@ -29,7 +30,7 @@ class _Formatter(argparse.HelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=terminal_columns() - 2)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         import textwrap
@@ -153,15 +154,6 @@ def _say(message: str, code: int) -> int:
 
     tell(f"gpuwaste: {cut(one_line(message))}\n")
     return code
-
-
-def _columns() -> int:
-    """Return the width of the terminal: COLUMNS, else the terminal's own, else 80."""
-    columns = os.environ.get("COLUMNS", "")
-    try:
-        return int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size().columns or 80
-    except OSError:
-        return 80
 
 
 def _forgive_streams() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_size, say_duration
+from gpuwaste.core.units import format_size, say_duration, say_percent
 from gpuwaste.show.layout import bullet
 
 Estimator = Literal["", "own runs", "white box", "history"]
@@ -94,7 +94,7 @@ def _words(one: ProgramEstimate) -> str:
     if one.basis:
         parts.append(f"rests on {one.basis}")
     if len(one.errors) > 1:
-        measured = ", ".join(f"{_name(each.estimator)} {each.error:.0%} ({each.runs})" for each in one.errors)
+        measured = ", ".join(f"{_name(each.estimator)} {say_percent(each.error)} ({each.runs})" for each in one.errors)
         parts.append(f"mean error on past runs: {measured}")
     return harmless("; ".join(filter(None, parts)))
 
@@ -104,7 +104,9 @@ def _run_time(one: ProgramEstimate) -> str:
         return f"no run time: {one.refused}"
     found = f"run time {say_duration(one.run_s)} by {_name(one.estimator)}"
     if one.run_low_s is not None and one.run_high_s is not None and one.coverage is not None:
-        found += f" ({say_duration(one.run_low_s)} to {say_duration(one.run_high_s)} in {one.coverage:.0%} of runs)"
+        found += (
+            f" ({say_duration(one.run_low_s)} to {say_duration(one.run_high_s)} in {say_percent(one.coverage)} of runs)"
+        )
     return found
 
 

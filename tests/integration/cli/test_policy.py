@@ -146,7 +146,7 @@ def test_explain_shows_the_steps_and_the_lines(
     said = " ".join(capsys.readouterr().out.split())
     assert "policy strict (10-strict.toml), mode reject" in said
     assert "thresholds: failure: 0.95 reaches reject 0.9 (site model)" in said
-    assert "The user sees gpuwaste: rejected by policy strict: this job likely fails (estimated 95%)" in said
+    assert "The user sees gpuwaste: rejected by policy strict: this job will probably fail (estimated 95 %)" in said
     assert main(["policy", "explain", "--policies", str(policies), "7", *config]) == 0
     assert hub.asked[-1] == ("/v1/predict", {"job": "7"})
 

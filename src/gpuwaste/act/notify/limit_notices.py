@@ -12,7 +12,7 @@ from gpuwaste.advice.rescore_store import LimitForecast
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.show.layout import COLUMNS, Look, wrapped
-from gpuwaste.show.terminal_cells import fit, local_time, percent, short, uncut
+from gpuwaste.show.terminal_cells import clock, fit, local_time, percent, uncut
 from gpuwaste.store.database import Database
 
 LIMIT: Final = "limit"
@@ -136,7 +136,7 @@ def _rows(jobs: list[LimitJob], look: Look) -> list[tuple[str, ...]]:
     return [
         (
             uncut(job.printed_id),
-            short(job.time_limit_s),
+            clock(job.time_limit_s),
             local_time(job.limit_at, look.zone)[:16],
             percent(job.p),
             fit(job.name, 24),

@@ -12,7 +12,7 @@ from gpuwaste.advice.predict.prediction_types import (
     TargetPrediction,
 )
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_duration, format_size, say_duration
+from gpuwaste.core.units import format_duration, format_size, say_duration, say_percent
 from gpuwaste.jobs.program_estimate import program_lines
 from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
@@ -21,14 +21,14 @@ from gpuwaste.slurm.submit.job_request import JobRequest
 
 _NAMES: Final = {
     "failure": "Fails",
-    "failure_or_cancel": "or is ended",
-    "timeout": "Timed out",
+    "failure_or_cancel": "Fail/cancel",
+    "timeout": "Timeout",
     "walltime": "Run time",
     "memory": "Memory",
     "gpu_underused": "GPUs idle",
     "gpus_needed": "GPUs used",
 }
-_LEVELS: Final = {"warn": "above the warn threshold", "reject": "above the reject threshold"}
+_LEVELS: Final = {"warn": "above the threshold for a warning", "reject": "above the threshold for a reject"}
 _REASONS: Final = {"failure": 3}  # other targets have one
 _SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of failure
 _OF_SITE: Final = frozenset({"site model", "baseline"})
@@ -93,7 +93,7 @@ def _target(target: TargetPrediction, look: Look, *, own: bool) -> str:
     if target.p is None:
         return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
     if not own and target.source in _OF_SITE:
-        return f"  {name:<12}{percent(target.p)} of the site's jobs like it (none of this user is known)"
+        return f"  {name:<12}{percent(target.p)} of similar jobs at this site (no earlier job of yours is known)"
     said = _LEVELS.get(target.level, "")
     if target.source == "history":
         said = f"of your last {target.basis}" if target.basis > 1 else "of your last job"
@@ -158,7 +158,7 @@ def _said(prediction: PredictDocument, look: Look) -> list[str]:
 
 def _change(change: RequestChange) -> list[str]:
     risks = [
-        f"{_NAMES.get(name, name).lower()} {change.before[name]:.0%} to {change.after[name]:.0%}"
+        f"{_NAMES.get(name, name).lower()} {say_percent(change.before[name])} to {say_percent(change.after[name])}"
         for name in ("failure", "timeout", "gpu_underused")
         if name in change.after
         and name in change.before
