@@ -137,7 +137,8 @@ class GpuTimeUnit:
     def parts(self, amounts_s: Sequence[float], total_s: float) -> list[str]:
         """Print the parts of a total so that the printed numbers add up to the printed total."""
         step_s = self.seconds / 10**self.decimals
-        shown = _rounded([amount / step_s for amount in amounts_s], round(total_s / step_s))
+        printed = round(total_s / self.seconds, self.decimals)  # as format() rounds it
+        shown = _rounded([amount / step_s for amount in amounts_s], round(printed * 10**self.decimals))
         cells = zip(shown, amounts_s, strict=True)
         return [self.number(steps * step_s if steps else min(amount, step_s / 4)) for steps, amount in cells]
 

@@ -16,7 +16,6 @@ _LEAST_COLUMNS: Final = 40
 _MOST_COLUMNS: Final = 200
 _PROSE: Final = 100
 _LEAST_LAST: Final = 10
-_LAST: Final = 40
 _LEAST_BAR: Final = 20
 _BESIDE_BAR: Final = 36  # the name before a bar and the text after it
 _BAR: Final = 40
@@ -33,13 +32,15 @@ _NO_BREAK: Final = "\u00a0"
 class Column:
     """A column of a table that fits the terminal: one of a higher `rank` is left out earlier, one of rank 0 never.
 
-    The last column of a table holds names of any length; its rank is the most columns that a name takes, 0 for 40.
+    The last column of a table holds names of any length: they are cut to what is left and to `most`, unless `whole`.
     """
 
     head: str
     cells: Sequence[str]
     left: bool = False
     rank: int = 0
+    most: int = 40
+    whole: bool = False
 
     @property
     def width(self) -> int:
@@ -92,12 +93,13 @@ class Look:
     def fitted(self, columns: Sequence[Column]) -> list[str]:
         """Return a table that fits: the columns of the highest ranks are left out first, the last one is cut."""
         kept, last = list(columns[:-1]), columns[-1]
-        while (room := self.columns - 2 - sum(1 + column.width for column in kept)) < _LEAST_LAST:
+        least = last.width if last.whole else _LEAST_LAST
+        while (room := self.columns - 2 - sum(1 + column.width for column in kept)) < least:
             droppable = [column for column in kept if column.rank]
             if not droppable:
                 break
             kept.remove(max(droppable, key=lambda column: column.rank))
-        names = [fit(cell, max(_LEAST_LAST, min(room, last.rank or _LAST))) for cell in last.cells]
+        names = last.cells if last.whole else [fit(cell, max(least, min(room, last.most))) for cell in last.cells]
         kept.append(Column(last.head, names, left=True))
         rows = list(zip(*(column.cells for column in kept), strict=True))
         left = frozenset(place for place, column in enumerate(kept) if column.left)

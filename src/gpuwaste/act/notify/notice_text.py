@@ -87,7 +87,7 @@ def staff_text(document: StaffList, look: Look, end: str) -> str:
         Column("IDLE", unit.parts([row.waste.wasted_s for row in users], waste.wasted_s)),
         Column("IDLE %", [percent(share(row.waste.wasted_s, row.waste.gpu_s)) for row in users]),
         Column("ACCOUNTS", [fit(", ".join(row.accounts), 20) for row in users], left=True),
-        Column("USER", [row.user for row in users], rank=24),
+        Column("USER", [row.user for row in users], most=24),
     ]
     lines += ["", *look.fitted(columns)]
     if document.users_left_out:
@@ -136,7 +136,7 @@ def replay_text(document: NoticeReplay, look: Look) -> str:
         Column("UNTIL", [local_time(row.end, look.zone)[:10] for row in document.periods], left=True),
         Column("SENT", [str(len(row.told)) for row in document.periods]),
         Column(f"IDLE {unit.name.upper()}", [unit.number(amount) for amount in idle]),
-        Column("NOT SENT", [_counts(row.not_told) for row in document.periods], rank=52),
+        Column("NOT SENT", [_counts(row.not_told) for row in document.periods], most=52),
     ]
     lines += look.fitted(columns)
     lines += look.heading("Users, most idle time first")
@@ -145,7 +145,7 @@ def replay_text(document: NoticeReplay, look: Look) -> str:
         Column("JOBS", [str(row.jobs) for row in users]),
         Column(unit.name.upper(), [unit.number(row.gpu_s) for row in users]),
         Column("IDLE", [unit.number(row.wasted_s) for row in users]),
-        Column("USER", [row.user for row in users], rank=24),
+        Column("USER", [row.user for row in users], most=24),
     ]
     lines += look.fitted(columns)
     return "\n".join(lines) + "\n"
@@ -181,7 +181,7 @@ def _job_columns(document: Digest, unit: GpuTimeUnit) -> list[Column]:
         Column("IDLE", unit.parts([row.wasted_s for row in jobs], document.waste.wasted_s)),
         Column("IDLE %", [percent(share(row.wasted_s, row.gpu_s)) for row in jobs]),
         Column("MEAN USE", means),
-        Column("NAME", [row.name for row in jobs], rank=24),
+        Column("NAME", [row.name for row in jobs], most=24),
     ]
 
 

@@ -1,7 +1,6 @@
 """The document of one job as text for people: each run with its devices, its advice, and notes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from gpuwaste.core.fields import Interval
 from gpuwaste.core.units import GpuTimeUnit, format_size
@@ -13,8 +12,6 @@ from gpuwaste.ledger.reports.report_text import cause_lines, class_lines, exempt
 from gpuwaste.ledger.reports.report_types import FindingRow, Thresholds
 from gpuwaste.show.layout import Column, Look, said_lines
 from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, gpu_names, local_time, percent, share, uncut
-
-_NODE: Final = 300  # a node's name is never cut: it is copied
 
 
 def job_text(document: JobDocument, look: Look, *, energy: bool = False) -> str:
@@ -123,7 +120,7 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], unit: GpuTimeUnit, look:
         Column("UNKNOWN", [percent(share(d.unknown_s, d.gpu_s)) for d in devices], rank=2),
         Column("GPU MEMORY", [percent(share(d.mem_max_b, d.mem_total_b or 0)) for d in devices], rank=4),
         Column("UNTOUCHED", ["yes" if d.untouched else "no" if d.coverage else UNKNOWN for d in devices], rank=3),
-        Column("NODE", [uncut(d.node or UNKNOWN) + _part(d) for d in devices], rank=_NODE),
+        Column("NODE", [uncut(d.node or UNKNOWN) + _part(d) for d in devices], whole=True),
     ]
     lines = [*look.heading(f"GPUs, wasted time in {unit.name}"), *look.fitted(columns)]
     if any("UNTOUCHED" in line for line in lines):
@@ -140,7 +137,7 @@ def _held(run: RunRow, names: Mapping[str, str], devices: Sequence[DeviceRow], l
     sources = {f"{d.map_source}, {d.confidence}" if d.gpu_uuid else "" for d in devices}
     if len(sources) == 1 and "" not in sources and {(d.t0, d.t1) for d in devices} == {(run.start, run.end)}:
         return look.bullet(f"Accounting and the agents agree on when each GPU was allocated ({sources.pop()})")
-    seen = [("accounting", run.start, run.end, "")]
+    seen: list[tuple[str, float | None, float | None, str]] = [("accounting", run.start, run.end, "")]
     seen += [(names[d.gpu_uuid], d.t0, d.t1, f"{d.map_source}, {d.confidence}") for d in devices if d.gpu_uuid]
     columns = [
         Column("GPU", [name for name, *_ in seen], left=True),
