@@ -10,8 +10,8 @@ _AMOUNTS = st.lists(st.integers(0, 10_000_000), min_size=1, max_size=12)
 
 def test_the_largest_amount_chooses_the_unit_and_the_digits() -> None:
     """GPU-minutes only where all are below a GPU-hour; fewer decimals for larger amounts."""
-    amounts = ([90.0, 600.0], [90.0, 3600.0], [90.0, 40_000.0], [90.0, 4_000_000.0], [0.0, None])
-    found = [GpuTimeUnit.of(some).words(some[0]) for some in amounts]
+    found = [GpuTimeUnit.of([90.0, largest]).words(90.0) for largest in (600.0, 3600.0, 40_000.0, 4_000_000.0)]
+    found.append(GpuTimeUnit.of([0.0, None]).words(0.0))
     assert found == ["1.5 GPU-minutes", "0.03 GPU-hours", "<0.1 GPU-hours", "<1 GPU-hours", "0 GPU-hours"]
     assert GpuTimeUnit.of([4_000_000.0]).words(4_000_000.0) == "1,111 GPU-hours"
 

@@ -77,7 +77,7 @@ def test_what_to_do_comes_before_the_jobs_and_the_classes() -> None:
     text = report_text(read(report(scope="cluster", name="")), LOOK)
     order = [
         "What to do first", "Job 7 of user alice", "#SBATCH --gres=gpu:a100:1", "Users, largest waste first",
-        "Jobs, largest waste first", "GPU time by utilization", "More causes of waste", "Job 70", "Notes",
+        "Jobs, largest waste first", "GPU time by utilization", "More to improve", "Job 70", "Notes",
     ]  # fmt: skip
     places = [text.index(part) for part in order]
     assert places == sorted(places)

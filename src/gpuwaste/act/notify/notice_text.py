@@ -155,7 +155,7 @@ def run_text(document: NoticeRun, look: Look) -> str:
     """Render what was decided on the newest period."""
     until = local_time(document.end, look.zone)
     if not document.news:
-        return f"the period until {until} was processed before: see gpuwaste notify list\n"
+        return f"the period until {until} was processed before: see gpuwaste digest list\n"
     unit = GpuTimeUnit.of(row.gpu_s for row in document.told)
     rows = [
         (unit.number(row.gpu_s), unit.number(row.wasted_s), fit(row.user, 20), uncut(row.address))

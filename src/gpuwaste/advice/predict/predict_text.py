@@ -15,7 +15,7 @@ from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, format_size, say_duration, say_percent
 from gpuwaste.jobs.program_estimate import program_lines
 from gpuwaste.jobs.verdict import TOLD
-from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.show.layout import Look
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, uncut
 from gpuwaste.slurm.submit.job_request import JobRequest
 
@@ -28,7 +28,7 @@ _NAMES: Final = {
     "gpu_underused": "GPUs idle",
     "gpus_needed": "GPUs used",
 }
-_LEVELS: Final = {"warn": "above the threshold for a warning", "reject": "above the threshold for a reject"}
+_LEVELS: Final = {"warn": "above the warn threshold", "reject": "above the reject threshold"}
 _REASONS: Final = {"failure": 3}  # other targets have one
 _SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of failure
 _OF_SITE: Final = frozenset({"site model", "baseline"})
@@ -50,7 +50,7 @@ def predict_text(document: PredictionsDocument, look: Look) -> str:
 def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -> list[str]:
     request = prediction.request
     lines = look.title(f"{fit(request.name or 'job', 40)}: prediction")
-    lines += facts(_asked(request))
+    lines += look.facts(_asked(request))
     targets = prediction.targets
     if targets:
         lines += look.heading(f"Prediction by {_who(prediction)}")
@@ -60,9 +60,9 @@ def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -
     lines += _reasons(targets, look)
     if prediction.changes:
         lines += look.heading("What you can change")
-        lines += [line for change in prediction.changes for line in _change(change)]
+        lines += [line for change in prediction.changes for line in _change(change, look)]
     lines += _said(prediction, look)
-    noted = [line for note in (*prediction.notes, *notes) for line in bullet(harmless(note))]
+    noted = [line for note in (*prediction.notes, *notes) for line in look.bullet(harmless(note))]
     return [*lines, *look.heading("Notes"), *noted] if noted else lines
 
 
@@ -91,7 +91,7 @@ def _target(target: TargetPrediction, look: Look, *, own: bool) -> str:
     """Return one line; it has a bar only if the probability is based on jobs of the user."""
     name = _NAMES.get(target.target, fit(target.target, 12))
     if target.p is None:
-        return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
+        return fit(f"  {name:<12}{_quantiles(target)}", look.prose)
     if not own and target.source in _OF_SITE:
         return f"  {name:<12}{percent(target.p)} of similar jobs at this site (no earlier job of yours is known)"
     said = _LEVELS.get(target.level, "")
@@ -130,7 +130,7 @@ def _reasons(targets: Sequence[TargetPrediction], look: Look) -> list[str]:
                 continue
             told.add(reason.text)
             effect = _effect(target, reason.effect)
-            lines += bullet(f"{harmless(reason.text)}{effect}")
+            lines += look.bullet(f"{harmless(reason.text)}{effect}")
     return [*look.heading("Why"), *lines] if lines else []
 
 
@@ -156,7 +156,7 @@ def _said(prediction: PredictDocument, look: Look) -> list[str]:
     return [*look.heading(title), *(f"  {harmless(line)}" for line in policy.lines)]
 
 
-def _change(change: RequestChange) -> list[str]:
+def _change(change: RequestChange, look: Look) -> list[str]:
     risks = [
         f"{_NAMES.get(name, name).lower()} {say_percent(change.before[name])} to {say_percent(change.after[name])}"
         for name in ("failure", "timeout", "gpu_underused")
@@ -165,4 +165,4 @@ def _change(change: RequestChange) -> list[str]:
         and round(change.before[name], 2) != round(change.after[name], 2)
     ]
     text = "; ".join([harmless(change.text), *risks])
-    return [*bullet(text), f"        {harmless(change.option)}"]
+    return [*look.bullet(text), f"        {harmless(change.option)}"]

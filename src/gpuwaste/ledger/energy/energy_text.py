@@ -63,7 +63,7 @@ def _wasted(energy: EnergyCost) -> str:
     if energy.wasted_kwh is None or energy.wasted_share is None:
         return "unknown"
     known = f"{energy_number(energy.wasted_kwh)} kWh"
-    if energy.wasted_kwh < energy.wasted_share * energy.kwh * (1 - _ROUNDED):
+    if _in_part(energy):
         return f"at least {known} ({_percent(energy.wasted_share)} of the energy whose class is known)"
     return f"{known} ({_percent(energy.wasted_share)})"
 
@@ -94,17 +94,29 @@ def energy_summary(energy: EnergyCost | None, look: Look) -> list[str]:
     """Return one line: energy, cost and CO2e, with the wasted part of each; empty where none was measured."""
     if energy is None:
         return []
-    parts = [_with_waste(energy.kwh, energy.wasted_kwh, "kWh")]
+    least = "at least " if _in_part(energy) else ""
+    parts = [_with_waste(energy.kwh, energy.wasted_kwh, "kWh", least)]
     if energy.cost is not None:
         parts.append(_with_waste(energy.cost, energy.wasted_cost, currency_name(energy)))
+    elif energy.hours_without_price:
+        parts.append("cost unknown")
     if energy.co2e_kg is not None:
         parts.append(_with_waste(energy.co2e_kg, energy.wasted_co2e_kg, "kg CO2e"))
+    elif energy.hours_without_carbon:
+        parts.append("CO2e unknown")
     return ["", *look.bullet(f"Energy of the GPUs: {', '.join(parts)}; details: --energy")]
 
 
-def _with_waste(amount: float, wasted: float | None, unit: str) -> str:
-    part = "" if wasted is None else f" ({energy_number(wasted)} wasted)"
+def _with_waste(amount: float, wasted: float | None, unit: str, least: str = "") -> str:
+    part = "" if wasted is None else f" ({least}{energy_number(wasted)} wasted)"
     return f"{energy_number(amount)} {unit}{part}"
+
+
+def _in_part(energy: EnergyCost) -> bool:
+    """Return whether the waste is known only of a part of the energy."""
+    if energy.wasted_kwh is None or energy.wasted_share is None:
+        return False
+    return energy.wasted_kwh < energy.wasted_share * energy.kwh * (1 - _ROUNDED)
 
 
 def energy_lines(energy: EnergyCost | None, look: Look) -> list[str]:

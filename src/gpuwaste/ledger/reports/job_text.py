@@ -136,7 +136,7 @@ def _held(run: RunRow, names: Mapping[str, str], devices: Sequence[DeviceRow], l
     """Return when each GPU was allocated, by accounting and by the agents; one line where all agree to the second."""
     sources = {f"{d.map_source}, {d.confidence}" if d.gpu_uuid else "" for d in devices}
     if len(sources) == 1 and "" not in sources and {(d.t0, d.t1) for d in devices} == {(run.start, run.end)}:
-        return look.bullet(f"Accounting and the agents agree on when each GPU was allocated ({sources.pop()})")
+        return look.bullet(f"Accounting and the agents agree on when each GPU was allocated (source: {sources.pop()})")
     seen: list[tuple[str, float | None, float | None, str]] = [("accounting", run.start, run.end, "")]
     seen += [(names[d.gpu_uuid], d.t0, d.t1, f"{d.map_source}, {d.confidence}") for d in devices if d.gpu_uuid]
     columns = [

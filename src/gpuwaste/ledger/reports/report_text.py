@@ -33,6 +33,21 @@ _REASONS: Final = {
     "memory_resident": "a model stays in GPU memory",
     "interactive_grace": "pause of an interactive job",
 }
+_UNKNOWN: Final = {
+    "gap": "no samples",
+    "no_agent": "no agent on the node",
+    "unreported": "not reported by the agent",
+    "clock_step": "the node's clock was set",
+    "not_supported": "the GPU reports no utilization",
+    "invalid": "invalid utilization",
+    "gpu_lost": "GPU lost",
+    "driver": "no answer of the driver",
+    "released": "GPUs released for maintenance",
+    "not_in_nvml": "the driver does not list the GPU",
+    "mig": "MIG instance without counters",
+    "partition": "GPU partition without counters",
+    "conflict": "sources disagree about the job",
+}
 _PER_KIND: Final = 3
 
 
@@ -149,7 +164,7 @@ def exempt_words(totals: GpuTime, unit: GpuTimeUnit) -> list[str]:
     if totals.unknown_by_reason_s:
         names, amounts = zip(*totals.unknown_by_reason_s.items(), strict=True)
         parts = zip(names, unit.parts(amounts, totals.unknown_s), strict=True)
-        reasons = ", ".join(f"{name.replace('_', ' ')} {amount}" for name, amount in parts)
+        reasons = ", ".join(f"{amount} {_UNKNOWN.get(name, name.replace('_', ' '))}" for name, amount in parts)
         found.append(f"{unit.words(totals.unknown_s)} are unknown: {reasons}")
     return found
 
@@ -199,7 +214,7 @@ def cause_lines(
     for kind, count in counts.items():
         if (more := count.findings - min(_PER_KIND, shown.get(kind, 0))) > 0:
             lines += look.bullet(f"and {more} more of the kind {kind.replace('_', ' ')}")
-    return [*look.heading("More causes of waste"), *lines] if lines else []
+    return [*look.heading("More to improve"), *lines] if lines else []
 
 
 def note_lines(look: Look, notes: Sequence[str]) -> list[str]:
