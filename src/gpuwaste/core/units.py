@@ -5,8 +5,7 @@ GPU-time is printed in one unit per table or report; see GpuTimeUnit.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpuwaste.core.errors import ParseError
 
@@ -109,8 +108,7 @@ def say_hours(hours: float) -> str:
     return say_number(hours, 2).removesuffix("0") if hours < _AN_HOUR else say_number(hours, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuTimeUnit:
+class GpuTimeUnit(NamedTuple):
     """The unit of all GPU-time in one table or report, and its decimals: named once, so that numbers compare."""
 
     name: str

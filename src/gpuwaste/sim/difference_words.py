@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.show.layout import Look, bullet
 from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, percent
 from gpuwaste.sim.document import Delta, Difference, GroupDelta, SeedFigure, Seeds, SimulationDocument
@@ -46,7 +47,7 @@ def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str
 def said(value: float, unit: str) -> str:
     """Print a value that is not negative."""
     if unit == "s":
-        return clock(value)
+        return clock(value) if value < DAY_S else clock(value + MINUTE_S / 2)[: -len(":00")]  # 1-02:03
     if unit == "share":
         return percent(value)
     if unit not in {"h", "kWh"}:

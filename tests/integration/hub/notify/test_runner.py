@@ -36,7 +36,7 @@ def test_who_wasted_is_told_once(rig: Rig) -> None:
     (mail,) = rig.mail.received
     assert mail.to == ("alice@example.org",)
     assert "10.0 GPU-hours" in str(mail.message["Subject"])
-    assert "1 job of yours" in mail.text
+    assert "1 job with GPUs" in mail.text
     assert "gpuwaste notify off" in mail.text
     assert rig.rows() == {"alice": ("sent", ""), "bob": ("not", "little_waste")}
 
