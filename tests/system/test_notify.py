@@ -118,14 +118,14 @@ def test_idle_gpus_are_told(make_cluster: ClusterFactory, make_site: SiteFactory
         assert str(idle) in digest.text
         assert "#SBATCH" in digest.text
 
-        rows = {row["user"]: row for row in site.json("notify", "list", user="root")["notices"]}
+        rows = {row["user"]: row for row in site.json("digest", "list", user="root")["notices"]}
         assert (rows["alice"]["status"], rows["bob"]["why"]) == ("sent", "little_waste")
-        again = site.gpuwaste("notify", "run", user="root").stdout
+        again = site.gpuwaste("digest", "run", user="root").stdout
         assert "was processed before" in again
-        assert site.gpuwaste("notify", "run", user="alice", check=False).returncode == 1
-        replayed = site.json("notify", "replay", "-S", "now-1hours", user="root")
+        assert site.gpuwaste("digest", "run", user="alice", check=False).returncode == 1
+        replayed = site.json("digest", "replay", "-S", "now-1hours", user="root")
         assert [(row["user"], row["wasted_s"]) for row in replayed["users"]] == [("alice", rows["alice"]["wasted_s"])]
 
         assert "no digests" in site.gpuwaste("notify", "off", user="alice").stdout
-        assert site.gpuwaste("notify", "replay", "-S", "now-1hours", user="root", check=False).returncode == 3
+        assert site.gpuwaste("digest", "replay", "-S", "now-1hours", user="root", check=False).returncode == 3
         assert len(mail.received) == 1

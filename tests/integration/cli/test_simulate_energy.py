@@ -60,7 +60,7 @@ def test_right_sized_requests_free_idle_power(tmp_path: Path, capsys: pytest.Cap
     found = simulated(capsys, "--store", path, "--what-if", "gpus")
     assert found["energy"] == {"used_kwh": 2.7, "measured_share": 0.75, "idle_w": {"a100": 50.0}}
     assert energy_of(found) == {"base": 2.7, "changed": 1.8, "difference": -0.9}
-    assert main(["simulate", "--store", path, "--what-if", "gpus"]) == 0
+    assert main(["simulate", "what-if", "gpus", "--store", path]) == 0
     text = capsys.readouterr().out
     assert "GPU energy measured" in text
     assert "GPUs of these jobs used 2.7 kWh, measured in 75 % of their GPU-hours" in " ".join(text.split())

@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --engine slurmctld`: options that contradict each other, and directories that cannot be used."""
+"""`gpuwaste simulate run --engine slurmctld`: options that contradict each other, and directories that cannot be used."""
 
 import json
 import shutil
@@ -63,7 +63,7 @@ def test_wrong_words_are_one_line(
     """Each contradiction is refused before anything starts, and says what to do."""
     given = [word.format(log=log, runs=log.parent / "runs") for word in words]
     try:
-        code = main(["simulate", "--swf", str(log), *given])
+        code = main(["simulate", "run", "--swf", str(log), *given])
     except SystemExit as end:
         code = int(end.code or 0)
     assert code == 2
@@ -85,7 +85,7 @@ def test_another_file_in_the_place_of_the_ensemble(text: str, log: Path, capsys:
     runs = log.parent / "runs"
     runs.mkdir()
     (runs / "ensemble.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert main(["simulate", "--swf", str(log), "--engine", "slurmctld", "-o", str(runs)]) == 1
+    assert main(["simulate", "run", "--swf", str(log), "--engine", "slurmctld", "-o", str(runs)]) == 1
     assert "remove the file, or name another directory with -o" in capsys.readouterr().err
 
 

@@ -47,7 +47,7 @@ def bare() -> set[str]:
     return set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=patient(60)).stdout.split())
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["report", "--help"], ["train", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["report", "--help"], ["model", "train", "--help"]])
 def test_help_loads_no_library(words: list[str]) -> None:
     """--help loads neither a package of others nor the parts of the standard library that cost most."""
     version = (

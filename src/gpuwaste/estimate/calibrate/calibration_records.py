@@ -116,7 +116,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
                 if line.strip():
                     yield line
     except OSError as error:
-        hint = "name the directory of gpuwaste estimate calibrate"
+        hint = "name the directory of gpuwaste model calibrate"
         raise GpuwasteError(f"{path}: cannot be read: {error.strerror}: {hint}") from error
 
 
