@@ -50,6 +50,7 @@ def test_what_sbatch_says_is_what_the_policy_says(tmp_path: Path) -> None:
         local_time=datetime.fromtimestamp(0, UTC),
         expected=(Expectation("gpus_needed", "history", 14, quantiles={"0.5": 1.0}, why=why),),
         suggestions=(Suggestion("gpus", "--gres=gpu:a100:1", "", 3),),
+        last_job=4698,
     )
     said = load_policies(tmp_path).decide(facts, NothingSpent(), lambda: 1.0)
     assert said.action == "warn"

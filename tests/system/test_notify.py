@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import ClusterFactory
 from tests.system.conftest import SiteFactory
 
-from gpuwaste.show.terminal_cells import short
+from gpuwaste.core.units import GpuTimeUnit
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
@@ -110,10 +110,11 @@ def test_idle_gpus_are_told(make_cluster: ClusterFactory, make_site: SiteFactory
         hub = site.start_hub()
         wait_until(lambda: bool(mail.received), 60, "alice's digest", hub.tail)
         report = site.json("report", user="alice")
-        wanted = short(report["totals"]["wasted_s"])
+        wasted_s = report["totals"]["wasted_s"]
+        wanted = GpuTimeUnit.of([wasted_s]).words(wasted_s)
         (digest,) = mail.received
         assert digest.to == ("alice@example.org",)
-        assert str(digest.message["Subject"]).startswith(f"{wanted} of GPU time unused")
+        assert str(digest.message["Subject"]).startswith(f"{wanted} of your jobs were idle")
         assert str(idle) in digest.text
         assert "#SBATCH" in digest.text
 

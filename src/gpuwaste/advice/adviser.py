@@ -36,12 +36,16 @@ _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
 
 @dataclass(slots=True)
 class Outlook:
-    """What is expected of a request: targets, smaller requests, sentences of the user's own runs by target, script."""
+    """What is expected of a request: targets, smaller requests, sentences of the user's own runs by target, script.
+
+    `last_job` is the id of the user's last ended job of this name.
+    """
 
     targets: Sequence[TargetPrediction] = ()
     changes: Sequence[RequestChange] = ()
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     script: ScriptSays = "unknown"
+    last_job: int | None = None
 
 
 _NOTHING: Final = Outlook()
@@ -157,7 +161,8 @@ class Adviser:
         assert self.predictor is not None  # noqa: S101 narrows the type
         asked, predictor = self.completed(asked), self.predictor
         found = predictor.predict(asked.request)
-        outlook = Outlook(found.targets, found.changes, predictor.own(asked.request), self._script(asked))
+        last_job = predictor.last_job(asked.request)
+        outlook = Outlook(found.targets, found.changes, predictor.own(asked.request), self._script(asked), last_job)
         return replace(self.decide(asked, outlook), prediction=found)
 
     def scored(self, asked: Sequence[AdviceRequest]) -> "list[Scored]":
@@ -194,7 +199,8 @@ class Adviser:
             triggers = set(found.decision.triggers)
             only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
             explained = predictor.explained(request, vector, outlook.targets, only)
-            outlook = replace(outlook, targets=explained, own=predictor.own(request))
+            own, last_job = predictor.own(request), predictor.last_job(request)
+            outlook = replace(outlook, targets=explained, own=own, last_job=last_job)
         return self._decided(facts, policy, outlook, self.chance)
 
     def _decided(
@@ -207,7 +213,7 @@ class Adviser:
     ) -> SubmitAdvice:
         """Decide by the facts of a submission and the current predictions."""
         facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
-        facts.waits = self.waits
+        facts.waits, facts.last_job = self.waits, outlook.last_job
         facts.suggestions = assumed or suggestions(outlook.changes)
         decision = self.policies.decide_by(policy, facts, self.spending, chance)
         return SubmitAdvice(facts.request, policy, decision, outlook)

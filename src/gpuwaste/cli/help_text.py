@@ -1,13 +1,11 @@
 """Help texts: width, paragraphs, examples, and the name that a typing error meant."""
 
 import argparse
-import os
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-NARROWEST: Final = 40
-WIDEST: Final = 200
-_USUAL: Final = 80
+from gpuwaste.cli.terminal_width import terminal_columns
+
 _VERBATIM: Final = "  "
 _FEW: Final = 4  # options that a usage line shows
 
@@ -22,7 +20,7 @@ class HelpFormatter(argparse.HelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=columns() - 2)
+        super().__init__(prog, width=terminal_columns() - 2)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         import textwrap
@@ -45,16 +43,6 @@ class HelpFormatter(argparse.HelpFormatter):
     def _paragraph(self, text: str, width: int) -> list[str]:
         kept = text.startswith(_VERBATIM) or f"\n{_VERBATIM}" in text
         return [*(text.splitlines() if kept else self._split_lines(text, width)), ""]
-
-
-def columns() -> int:
-    """Return the width of the terminal, at least 40 and at most 200: COLUMNS, else the terminal's own, else 80."""
-    given = os.environ.get("COLUMNS", "")
-    try:
-        found = int(given) if given.isdecimal() and int(given) else os.get_terminal_size().columns
-    except (OSError, ValueError):
-        found = _USUAL
-    return min(max(found or _USUAL, NARROWEST), WIDEST)
 
 
 def describe(parser: argparse.ArgumentParser, about: str | None, examples: Examples) -> None:

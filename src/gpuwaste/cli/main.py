@@ -11,11 +11,12 @@ from typing import Any, Final, NoReturn
 from gpuwaste.cli import commands
 from gpuwaste.cli.action_files import ActionGroup
 from gpuwaste.cli.command_groups import grouped
-from gpuwaste.cli.help_text import HelpFormatter, columns, describe, meant
+from gpuwaste.cli.help_text import HelpFormatter, describe, meant
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
 from gpuwaste.cli.old_names import new_name
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.resource_commands import resource_commands
+from gpuwaste.cli.terminal_width import terminal_columns
 from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.registry import ModuleRegistry
@@ -124,7 +125,7 @@ def build_parser(only: str | None = None, *, names_only: bool = False) -> _Parse
 
 def overview() -> str:
     """Return the help of the command itself: all commands by reader and subject."""
-    width = columns()
+    width = terminal_columns()
     starts = "\n".join(part for line, meaning in _STARTS for part in _start(line, meaning, width))
     return f"{fill(ABOUT, width)}\n\n{grouped(command_names(), width)}\n\nStart with:\n{starts}\n"
 

@@ -211,9 +211,11 @@ def colour_wanted() -> bool:
 
 def as_text(document: D, text: "Callable[[D, Look], str]", *, header: bool = True, recorded: bool = False) -> str:
     """Return a document that `typed` made harmless as words for a terminal."""
+    from gpuwaste.cli.terminal_width import terminal_columns
     from gpuwaste.show.layout import Look
 
-    return text(document, Look(colour=colour_wanted(), header=header, recorded=recorded))
+    look = Look(colour=colour_wanted(), header=header, recorded=recorded, columns=terminal_columns())
+    return text(document, look)
 
 
 def _rendered(

@@ -106,7 +106,7 @@ def _advice(adviser: Adviser, prediction: PredictDocument) -> SubmitAdvice:
     """Return the advice on a request as the hub completed it, with the hub's predictions."""
     request, known = prediction.request, prediction.facts or PredictFacts()
     groups = unix_groups(request.user) if adviser.policies.uses_groups else frozenset[str]()
-    outlook = Outlook(tuple(prediction.targets), tuple(prediction.changes), known.own, known.script)
+    outlook = Outlook(tuple(prediction.targets), tuple(prediction.changes), known.own, known.script, known.last_job)
     return adviser.decide(AdviceRequest(request, groups=groups), outlook)
 
 

@@ -1,7 +1,11 @@
-"""Units as Slurm and users write them: durations like 1-02:03:04, sizes in powers of 1024."""
+"""Units as Slurm and users write them: 1-02:03:04 in tables, 1 h 7 min in sentences, sizes in powers of 1024.
+
+GPU-time is printed in one unit per table or report; see GpuTimeUnit.
+"""
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpuwaste.core.errors import ParseError
 
@@ -17,7 +21,10 @@ _SIZE = re.compile(r"(\d{1,20}(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = "KMGTPE"
 _WEEK_DAYS: Final = 7
 _AN_HOUR: Final = 0.995  # rounds to 1.00 from here on
-_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
+_MINUTES_ONLY_S: Final = 10 * MINUTE_S
+_MANY_HOURS: Final = 1000  # from here on without decimals
+_SOME_HOURS: Final = 10  # from here on with one decimal, below with two
+_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|GPU-minutes|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
 J_PER_KWH: Final = 3_600_000.0
 QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
@@ -53,11 +60,22 @@ def format_duration(seconds: float) -> str:
 
 
 def say_duration(seconds: float) -> str:
-    """Print a duration with its unit: 45 s, 20 min, 3.5 h, 4 days."""
-    for unit_s, text, upto in ((1, "s", 2 * MINUTE_S), (MINUTE_S, "min", 2 * HOUR_S), (HOUR_S, "h", 3 * DAY_S)):
-        if seconds < upto:
-            return f"{seconds / unit_s:.{1 if unit_s == HOUR_S else 0}f}".removesuffix(".0") + f" {text}"
-    return f"{seconds / DAY_S:.1f}".removesuffix(".0") + " days"
+    """Print a duration for a sentence by its two largest units: 45 s, 1 min 30 s, 20 min, 2 h 14 min, 3 d 4 h.
+
+    From ten minutes on it is rounded to minutes.
+    """
+    total = round(seconds)
+    if total >= _MINUTES_ONLY_S:
+        total = round(total / MINUTE_S) * MINUTE_S
+    for unit_s, unit, next_s, next_unit in (
+        (DAY_S, "d", HOUR_S, "h"),
+        (HOUR_S, "h", MINUTE_S, "min"),
+        (MINUTE_S, "min", 1, "s"),
+    ):
+        if total >= unit_s:
+            rest = total % unit_s // next_s
+            return f"{total // unit_s} {unit}" + (f" {rest} {next_unit}" if rest else "")
+    return f"{total} s"
 
 
 def instant_words(then: "datetime", now: "datetime") -> str:
@@ -66,6 +84,15 @@ def instant_words(then: "datetime", now: "datetime") -> str:
     if days == 0:
         return then.strftime("%H:%M")
     return then.strftime("%a %H:%M") if 0 < days < _WEEK_DAYS else f"{then.day} {then:%b}"
+
+
+def say_percent(ratio: float) -> str:
+    """Print a ratio as whole percent; <1 % for small values above 0, >99 % for values just below 1."""
+    if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
+        return "<1 %"
+    if 0.995 <= ratio < 1:  # noqa: PLR2004 what would round to 100
+        return ">99 %"
+    return f"{100 * ratio:.0f} %"
 
 
 def say_number(value: float, decimals: int) -> str:
@@ -79,6 +106,54 @@ def say_hours(hours: float) -> str:
     if not hours:
         return "0"
     return say_number(hours, 2).removesuffix("0") if hours < _AN_HOUR else say_number(hours, 1)
+
+
+class GpuTimeUnit(NamedTuple):
+    """The unit of all GPU-time in one table or report, and its decimals: named once, so that numbers compare."""
+
+    name: str
+    seconds: int
+    decimals: int
+
+    @classmethod
+    def of(cls, amounts_s: Iterable[float | None]) -> "GpuTimeUnit":
+        """Return the unit that fits the largest of some GPU-seconds: GPU-minutes only where all are below an hour."""
+        largest_s = max((amount for amount in amounts_s if amount is not None), default=0.0)
+        if 0 < largest_s < HOUR_S:
+            return cls("GPU-minutes", MINUTE_S, 1)
+        hours = largest_s / HOUR_S
+        return cls("GPU-hours", HOUR_S, 0 if hours >= _MANY_HOURS else 1 if hours >= _SOME_HOURS else 2)
+
+    def number(self, amount_s: float) -> str:
+        """Print GPU-seconds without the unit; an amount above 0 is never printed as 0."""
+        return say_number(amount_s / self.seconds, self.decimals) if amount_s else "0"
+
+    def words(self, amount_s: float) -> str:
+        """Print GPU-seconds with the unit."""
+        return f"{self.number(amount_s)} {self.name}"
+
+    def parts(self, amounts_s: Sequence[float], total_s: float) -> list[str]:
+        """Print the parts of a total so that the printed numbers add up to the printed total."""
+        step_s = self.seconds / 10**self.decimals
+        printed = round(total_s / self.seconds, self.decimals)  # as format() rounds it
+        shown = _rounded([amount / step_s for amount in amounts_s], round(printed * 10**self.decimals))
+        cells = zip(shown, amounts_s, strict=True)
+        return [self.number(steps * step_s if steps else min(amount, step_s / 4)) for steps, amount in cells]
+
+
+def _rounded(parts: Sequence[float], total: int) -> list[int]:
+    """Return whole numbers that add up to the total: the largest fractions are rounded up.
+
+    Parts that are not all of the total are rounded one by one.
+    """
+    shown = [int(part) for part in parts]
+    missing = total - sum(shown)
+    if not 0 <= missing <= sum(part > whole for part, whole in zip(parts, shown, strict=True)):
+        return [round(part) for part in parts]
+    by_fraction = sorted(range(len(parts)), key=lambda place: shown[place] - parts[place])
+    for place in by_fraction[:missing]:
+        shown[place] += 1
+    return shown
 
 
 def parse_size_b(text: str, default_unit: str = "") -> int:

@@ -117,7 +117,7 @@ def _own(job: EstimatedJob, runs: Sequence[ProgramRun]) -> EstimatedRunTime | No
         return None
     labels, steps = [_label(job, run) for run in runs], job.steps or 1
     many = len(labels)
-    words = "1 own run" if many == 1 else f"{many} own runs"
+    words = "your 1 earlier run" if many == 1 else f"your {many} earlier runs"
     ranged = many > 1
     return EstimatedRunTime(
         "own runs",

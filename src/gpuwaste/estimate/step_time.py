@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from gpuwaste.core.units import say_percent
 from gpuwaste.estimate.devices import GpuType, find, one_of, types_of
 from gpuwaste.estimate.estimate_types import StepTime
 from gpuwaste.estimate.program import UNKNOWN_KINDS, OpSum
@@ -94,7 +95,7 @@ def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: GpuType | N
     named = sorted(carried, key=lambda key: -carried[key])[:_NAMED]
     return (
         f"operations never measured on {model.grounds.scaled_from or model.grounds.gpu} carry "
-        f"{min(1.0, sum(carried.values())):.0%} of the time or more: {', '.join(named)}"
+        f"{say_percent(min(1.0, sum(carried.values())))} of the time or more: {', '.join(named)}"
     )
 
 

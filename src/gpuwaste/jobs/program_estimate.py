@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_size, say_duration
+from gpuwaste.core.units import format_size, say_duration, say_percent
 from gpuwaste.show.layout import bullet
 
 Estimator = Literal["", "own runs", "white box", "history"]
@@ -16,7 +16,7 @@ _Whole = Annotated[int, Meta(ge=0, le=1 << 62)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e18)]
 _MaybeBytes = Annotated[_Whole | None, Meta(description="Bytes of GPU memory; null: not known.")]
 _MaybeSeconds = Annotated[_Seconds | None, Meta(description="Seconds; null: not known.")]
-_NAMES: Mapping[str, str] = {"history": "the model of job history"}
+_NAMES: Mapping[str, str] = {"history": "the model of job history", "own runs": "your earlier runs"}
 
 
 class ProgramRun(Struct, kw_only=True, frozen=True):
@@ -90,11 +90,9 @@ def program_lines(named: Sequence[tuple[str, ProgramEstimate]]) -> list[str]:
 
 
 def _words(one: ProgramEstimate) -> str:
-    parts = [_run_time(one), _memory(one)]
-    if one.basis:
-        parts.append(f"rests on {one.basis}")
+    parts = ["; ".join(filter(None, (_run_time(one), _memory(one)))) + (f", from {one.basis}" if one.basis else "")]
     if len(one.errors) > 1:
-        measured = ", ".join(f"{_name(each.estimator)} {each.error:.0%} ({each.runs})" for each in one.errors)
+        measured = ", ".join(f"{_name(each.estimator)} {say_percent(each.error)} ({each.runs})" for each in one.errors)
         parts.append(f"mean error on past runs: {measured}")
     return harmless("; ".join(filter(None, parts)))
 
@@ -102,9 +100,13 @@ def _words(one: ProgramEstimate) -> str:
 def _run_time(one: ProgramEstimate) -> str:
     if one.run_s is None:
         return f"no run time: {one.refused}"
-    found = f"run time {say_duration(one.run_s)} by {_name(one.estimator)}"
+    found = f"run time {say_duration(one.run_s)}"
+    if one.estimator != "own runs":  # the basis counts them
+        found += f" by {_name(one.estimator)}"
     if one.run_low_s is not None and one.run_high_s is not None and one.coverage is not None:
-        found += f" ({say_duration(one.run_low_s)} to {say_duration(one.run_high_s)} in {one.coverage:.0%} of runs)"
+        found += (
+            f" ({say_duration(one.run_low_s)} to {say_duration(one.run_high_s)} in {say_percent(one.coverage)} of runs)"
+        )
     return found
 
 

@@ -58,7 +58,7 @@ _FLAGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One change of a job: an instruction ("ask for one GPU"), and lines to copy that belong together.
+    """One change of a job: an instruction ("request one GPU"), and lines to copy that belong together.
 
     A line works unchanged, in the script of any job (`#SBATCH ...`) or at a terminal: it has no placeholders. What
     depends on the program is in the text.
@@ -137,13 +137,13 @@ def ask_for(ledger: JobLedger, devices: Sequence[DeviceLedger]) -> Fix:
     asked = gpu_request(ledger.job)
     where = f" (change {asked.option} on the command line: it overrides the script)" if asked.on_command_line else ""
     if not devices:
-        return Fix(f"ask for no GPU{where}", (asked.none(),))
+        return Fix(f"request no GPU{where}", (asked.none(),))
     by_node: dict[str, int] = {}
     for device in devices:
         by_node[device.use.node] = by_node.get(device.use.node, 0) + 1
     line = asked.line(len(devices), max(by_node.values(), default=1))
     fewer = (f"#SBATCH --nodes={len(by_node)}",) if len(by_node) < (ledger.job.n_nodes or 1) else ()
-    return Fix(f"ask for {plural(len(devices))} instead of {len(ledger.devices)}{where}", (line, *fewer))
+    return Fix(f"request {plural(len(devices))} instead of {len(ledger.devices)}{where}", (line, *fewer))
 
 
 def use_all(ledger: JobLedger) -> Fix:

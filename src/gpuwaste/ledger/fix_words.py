@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.units import GpuTimeUnit
 from gpuwaste.ledger.reports.report_types import FindingRow, FixRow
-from gpuwaste.show.layout import COLUMNS, bullet, wrapped
-from gpuwaste.show.terminal_cells import short, uncut
+from gpuwaste.show.layout import Look, wrapped
+from gpuwaste.show.terminal_cells import uncut
 
 _NAMED: Final = 3  # jobs that a note names
 
@@ -31,15 +32,15 @@ def fix_steps(fixes: Sequence[FixRow]) -> list[FixStep]:
     return steps
 
 
-def finding_lines(finding: FindingRow) -> list[str]:
-    """Return a finding as a note that ends with the proposed change."""
+def finding_lines(finding: FindingRow, unit: GpuTimeUnit, look: Look, user: str = "") -> list[str]:
+    """Return a finding as a note that ends with the proposed change; `user` names whose job it is."""
     runs = [run.printed_id for run in finding.runs]
     more = len(runs) - _NAMED
     named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    gain = f"{short(finding.wasted_gpu_s)} GPU-time{' so far' if finding.provisional else ''}"
-    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding.title} ({gain})"
-    lines = bullet(text)
+    gain = f"{unit.words(finding.wasted_gpu_s)}{' so far' if finding.provisional else ''}"
+    whose = f" of user {user}" if user else ""
+    lines = look.bullet(f"{'Jobs' if len(runs) > 1 else 'Job'} {named}{whose}: {finding.title} ({gain})")
     for step in fix_steps(finding.fixes):
-        lines += wrapped(step.text, COLUMNS, "    ", "    ")
+        lines += wrapped(step.text, look.prose, "    ", "    ")
         lines += (f"        {line}" for line in step.lines)
     return lines

@@ -7,7 +7,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, QUANTITY, say_hours
+from gpuwaste.core.units import HOUR_S, QUANTITY, say_duration, say_hours, say_percent
 
 UNKNOWN: Final = "not known"
 LEVELS: Final = ("high", "moderate", "low", "idle")
@@ -33,32 +33,12 @@ def unbroken(text: str) -> Markup:
 
 def share(part: float | None, whole: float = 1.0) -> str:
     """Print a part of a whole as a percentage without decimals; a value above 0 is never 0 %."""
-    if part is None or not whole:
-        return UNKNOWN
-    ratio = part / whole
-    if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
-        return "<1 %"
-    if 0.995 <= ratio < 1:  # noqa: PLR2004 what would round to 100
-        return ">99 %"
-    return f"{100 * ratio:.0f} %"
+    return UNKNOWN if part is None or not whole else say_percent(part / whole)
 
 
 def duration(seconds: float | None) -> str:
     """Print a duration by its two largest units: 45 s, 2 h 14 min, 3 d 4 h."""
-    if seconds is None:
-        return UNKNOWN
-    total = round(seconds)
-    if total < MINUTE_S:
-        return f"{total} s"
-    for unit_s, unit, next_s, next_unit in (
-        (DAY_S, "d", HOUR_S, "h"),
-        (HOUR_S, "h", MINUTE_S, "min"),
-        (MINUTE_S, "min", 1, "s"),
-    ):
-        if total >= unit_s:
-            rest = total % unit_s // next_s
-            return f"{total // unit_s} {unit}" + (f" {rest} {next_unit}" if rest else "")
-    return f"{total} s"
+    return UNKNOWN if seconds is None else say_duration(seconds)
 
 
 def utc(seconds: float | None) -> Markup | str:

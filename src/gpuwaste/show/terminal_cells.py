@@ -1,4 +1,4 @@
-"""Cells for a terminal: names sanitized and cut by display width, bars, durations, ratios, local times."""
+"""Cells for a terminal: names sanitized and cut by display width, bars, durations, percentages, local times."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 from gpuwaste.core.job_states import STATES
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import HOUR_S, MINUTE_S
+from gpuwaste.core.units import format_duration, say_duration, say_percent
 
 T = TypeVar("T")
 UNKNOWN: Final = "-"
@@ -75,7 +75,7 @@ def fit(text: str, columns: int) -> str:
 
 
 def bar(ratio: float | None, columns: int = 40) -> str:
-    """Draw a ratio 0..1 as `[|||||     48%]`, `columns` wide; an unknown one is a text, never drawn as 0."""
+    """Draw a ratio 0..1 as `[|||||    48 %]`, `columns` wide; an unknown one is a text, never drawn as 0."""
     inner = columns - 2
     if ratio is None:
         return f"[{'unknown':>{inner}}]"
@@ -85,14 +85,8 @@ def bar(ratio: float | None, columns: int = 40) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """Print a ratio as whole percent; <1% for small values above 0, >99% for values just below 1."""
-    if ratio is None:
-        return UNKNOWN
-    if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
-        return "<1%"
-    if 0.995 <= ratio < 1:  # noqa: PLR2004 what would round to 100
-        return ">99%"
-    return f"{ratio:.0%}"
+    """Print a ratio as whole percent; <1 % for small values above 0, >99 % for values just below 1."""
+    return UNKNOWN if ratio is None else say_percent(ratio)
 
 
 def share(part: float | None, whole: float) -> float | None:
@@ -100,14 +94,14 @@ def share(part: float | None, whole: float) -> float | None:
     return part / whole if part is not None and whole > 0 else None
 
 
+def clock(seconds: float | None) -> str:
+    """Print a duration for a table as Slurm does: 00:12:30, 1-02:03:04."""
+    return UNKNOWN if seconds is None else format_duration(seconds)
+
+
 def short(seconds: float | None) -> str:
-    """Print a duration in at most six characters: 45s, 12.5m, 3.2h, 1234h."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds < 2 * MINUTE_S:
-        return f"{seconds:.0f}s"
-    value, unit = (seconds / HOUR_S, "h") if seconds >= 2 * HOUR_S else (seconds / MINUTE_S, "m")
-    return f"{value:.1f}{unit}" if value < 100 else f"{value:.0f}{unit}"  # noqa: PLR2004 three figures are enough
+    """Print a duration for a sentence: 45 s, 1 h 7 min."""
+    return UNKNOWN if seconds is None else say_duration(seconds)
 
 
 def local_time(utc_s: float | None, zone: tzinfo | None) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.show.layout import Look, bullet
-from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, short
+from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, percent
 from gpuwaste.sim.document import Delta, Difference, GroupDelta, SeedFigure, Seeds, SimulationDocument
 
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {
@@ -46,7 +47,7 @@ def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str
 def said(value: float, unit: str) -> str:
     """Print a value that is not negative."""
     if unit == "s":
-        return short(value)
+        return clock(value) if value < DAY_S else clock(value + MINUTE_S / 2)[: -len(":00")]  # 1-02:03
     if unit == "share":
         return percent(value)
     if unit not in {"h", "kWh"}:
@@ -172,8 +173,8 @@ def _groups(kind: str, groups: list[GroupDelta], count: int, look: Look) -> list
         [
             fit(group.name, 16) or "(none)",
             f"{group.jobs}",
-            short(group.mean_wait_s.base),
-            short(group.mean_wait_s.changed),
+            clock(group.mean_wait_s.base),
+            clock(group.mean_wait_s.changed),
             signed(group.mean_wait_s.difference, "s"),
             interval_words(group.mean_wait_s, "s"),
             signed(group.p95_wait_s.difference, "s"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpuwaste.show.layout import Look, bullet, facts
-from gpuwaste.show.terminal_cells import UNKNOWN, fit, one_line, percent, short
+from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, one_line, percent, short
 from gpuwaste.sim.difference_words import difference_text, energy_words, not_modelled, seeds_notes, seeds_text
 from gpuwaste.sim.document import (
     NodesResult,
@@ -113,12 +113,12 @@ def _row(name: str, found: Waits) -> list[str]:
     later = found.later_than_first if isinstance(found, SchedulerResult) else None
     return [
         name,
-        short(found.mean_wait_s),
-        short(found.p50_wait_s),
-        short(found.p95_wait_s),
+        clock(found.mean_wait_s),
+        clock(found.p50_wait_s),
+        clock(found.p95_wait_s),
         f"{found.mean_bounded_slowdown:.1f}",
         percent(found.utilization),
-        short(found.makespan_s),
+        clock(found.makespan_s),
         UNKNOWN if later is None else percent(later),
     ]
 
@@ -167,13 +167,13 @@ def _run_row(run: RealRun) -> list[str]:
     return [
         f"{run.number}{'' if run.complete else '*'}",
         f"{ended}",
-        short(run.mean_wait_s),
-        short(run.p50_wait_s),
-        short(run.p95_wait_s),
+        clock(run.mean_wait_s),
+        clock(run.p50_wait_s),
+        clock(run.p95_wait_s),
         slowdown,
-        short(run.makespan_s),
-        short(run.p95_submitted_late_s),
-        short(run.wall_s),
+        clock(run.makespan_s),
+        clock(run.p95_submitted_late_s),
+        clock(run.wall_s),
     ]
 
 

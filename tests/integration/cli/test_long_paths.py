@@ -244,7 +244,7 @@ def test_gpus_that_begin_alike_are_named_whole() -> None:
         device["gpu_uuid"] = uuid
     assert len(uuids) > 1
     text = job_text(read(single), Look())
-    assert all(text.count(uuid) == 2 for uuid in uuids)
+    assert all(uuid in text for uuid in uuids)
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

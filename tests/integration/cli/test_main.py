@@ -61,6 +61,17 @@ def test_report_asks_for_the_caller_himself(
     assert "resnet50" in capsys.readouterr().out
 
 
+def test_a_report_is_as_wide_as_the_terminal(
+    hub: HubDouble, config: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """COLUMNS sets the width, and text is at most 100 wide; where the output is no terminal it has 80."""
+    assert hub
+    for columns, width in (("40", 40), ("120", 100), ("0", 80), ("", 80)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main(["report", *config]) == 0
+        assert capsys.readouterr().out.splitlines()[0] == "=" * width
+
+
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [

@@ -61,7 +61,7 @@ def test_preview_prints_the_mail(hub: HubDouble, tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == "To: a@x\nSubject: S\n\nDear alice,\n"
     answer(hub, "/preview", "notice-preview", user="bob", why="little_waste", subject="", text="", to="")
     assert call(tmp_path, "preview") == 0
-    assert capsys.readouterr().out == "bob would get no digest: less waste than [notify] min_wasted_gpu_h\n"
+    assert capsys.readouterr().out == "bob would get no digest: less idle time than [notify] min_wasted_gpu_h\n"
 
 
 def test_list_is_harmless_in_each_form(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_replay_and_run(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFi
     assert call(tmp_path, "replay", "-S", "now-28days") == 0
     text = capsys.readouterr().out
     assert "4 little waste" in text
-    assert "10.0h" in text
+    assert "19.4 10.0 alice" in text
     assert call(tmp_path, "replay", "-S", "now", "-E", "now-1days") == 2
     assert "is not before" in capsys.readouterr().err
     decided = {"dry_run": True, "news": True, "missing": "accounting", "told": [TOLD], "not_told": {}}

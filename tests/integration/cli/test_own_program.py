@@ -80,9 +80,9 @@ def test_own_runs_of_a_tied_job_speak(here: Path, hub: HubDouble, tie: str, caps
     (walltime,) = [one for one in prediction["targets"] if one["target"] == "walltime"]
     assert (walltime["source"], walltime["quantiles"]["0.5"]) == ("own runs", 1050)
     assert main(["plan", "train.sh", "--config", "gpuwaste.toml"]) == 0
-    assert "by own runs" in " ".join(capsys.readouterr().out.split())
+    assert "from your 3 earlier runs" in " ".join(capsys.readouterr().out.split())
     assert main(["predict", "train.sh", "--config", "gpuwaste.toml"]) == 0
-    assert "by own runs" in " ".join(capsys.readouterr().out.split())
+    assert "from your 3 earlier runs" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_line_of_a_script_gives_memory_and_the_comment_to_add(

@@ -54,7 +54,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def policies(tmp_path: Path) -> Path:
-    """Return a directory with one policy that rejects what likely fails."""
+    """Return a directory with one policy that rejects what will probably fail."""
     folder = tmp_path / "policies.d"
     folder.mkdir()
     (folder / "10-strict.toml").write_text(STRICT)
@@ -146,7 +146,7 @@ def test_explain_shows_the_steps_and_the_lines(
     said = " ".join(capsys.readouterr().out.split())
     assert "policy strict (10-strict.toml), mode reject" in said
     assert "thresholds: failure: 0.95 reaches reject 0.9 (site model)" in said
-    assert "The user sees gpuwaste: rejected by policy strict: this job likely fails (estimated 95%)" in said
+    assert "The user sees gpuwaste: rejected by policy strict: this job will probably fail (estimated 95 %)" in said
     assert main(["policy", "explain", "--policies", str(policies), "7", *config]) == 0
     assert hub.asked[-1] == ("/v1/predict", {"job": "7"})
 
@@ -185,10 +185,10 @@ def test_predict_prints_what_sbatch_would(
 ) -> None:
     """The lines of the hub's own policies; to an operator what shadow would do; nothing where nothing is said."""
     (document,) = hub.answers["/v1/predict"]["predictions"]
-    lines = ["gpuwaste: this job likely fails", "gpuwaste: 6 of your last 8 jobs named train failed"]
+    lines = ["gpuwaste: this job will probably fail", "gpuwaste: 6 of your last 8 jobs named train failed"]
     document["policy"] = {"policy": "w", "mode": "warn", "action": "warn", "would_be": "warn", "lines": lines}
     assert main(["predict", _script(tmp_path), *config]) == 0
-    assert "sbatch would print\n  gpuwaste: this job likely fails\n" in capsys.readouterr().out
+    assert "sbatch would print\n  gpuwaste: this job will probably fail\n" in capsys.readouterr().out
     document["policy"] |= {"mode": "shadow", "action": "pass"}
     assert main(["predict", _script(tmp_path), *config]) == 0
     assert "Policy w would warn, but its mode is shadow\n  gpuwaste: this" in capsys.readouterr().out
@@ -249,7 +249,7 @@ def test_replay_on_a_store(
     assert (row["said"], document["held"]) == (10, {"budget": 5})  # five rejects a day, then warnings
     assert document["false_reject_ratio"] == pytest.approx(0.1)
     text = _replay(capsys, *words)
-    assert "strict all reject 10 10 9 1 0 90% 3.0 1" in " ".join(text.split())
+    assert "strict all reject 10 10 9 1 0 90 % 3.0 1" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     (cell, *_) = csv.DictReader(io.StringIO(_replay(capsys, "--csv", *words)))
     assert (cell["policy"], cell["target"], cell["right"]) == ("strict", "all", "9")

@@ -160,7 +160,7 @@ def test_a_bundle_answers_here_without_a_hub(
     assert main(["predict", script, *here, *config]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Prediction by model site-1" in out
-    assert "99%] above the warn threshold" in out
+    assert "99 %] above the warn threshold" in out
     assert "5 of your last 5 jobs named job.sbatch failed (fails +49 points)" in out
     assert main(["predict", script, *here[:2], *config]) == 0
     assert "no history.state in the model's directory" in " ".join(capsys.readouterr().out.split())

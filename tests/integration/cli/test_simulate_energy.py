@@ -63,7 +63,7 @@ def test_right_sized_requests_free_idle_power(tmp_path: Path, capsys: pytest.Cap
     assert main(["simulate", "what-if", "gpus", "--store", path]) == 0
     text = capsys.readouterr().out
     assert "GPU energy measured" in text
-    assert "GPUs of these jobs used 2.7 kWh, measured in 75% of their GPU-hours" in " ".join(text.split())
+    assert "GPUs of these jobs used 2.7 kWh, measured in 75 % of their GPU-hours" in " ".join(text.split())
 
 
 def test_a_job_that_was_not_measured_saves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,7 +92,7 @@ def test_another_file_in_the_place_of_the_ensemble(text: str, log: Path, capsys:
 def test_the_text_of_an_ensemble() -> None:
     """Runs, what they say together, and what is not played; an interrupted run is marked."""
     text = engine_text(DOCUMENT, "/runs", Look())
-    assert "90s (95 % interval of the mean: 80s to 100s)" in text
+    assert "1 min 30 s (95 % interval of the mean: 1 min 20 s to 1 min 40 s)" in text
     assert "Run 1: 1 REFUSED." in text
     assert "Run 2 was interrupted: 7 NOT_ENDED." in text
     assert "  2*" in text

@@ -71,7 +71,7 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
     assert len(found) <= MODULES_OF_REPORT
     assert {name for name in found if name.startswith(("gpuwaste.ledger.", "gpuwaste.show."))} == {
         *("gpuwaste.ledger.reports", "gpuwaste.ledger.reports.report_types", "gpuwaste.ledger.reports.report_text"),
-        "gpuwaste.ledger.reports.report_tables",
+        *("gpuwaste.ledger.reports.report_tables", "gpuwaste.ledger.reports.job_columns"),
         *("gpuwaste.ledger.energy", "gpuwaste.ledger.energy.energy_types", "gpuwaste.ledger.energy.energy_text"),
         *("gpuwaste.ledger.energy.energy_text", "gpuwaste.ledger.fix_words"),
         *("gpuwaste.show.terminal_cells", "gpuwaste.show.layout"),

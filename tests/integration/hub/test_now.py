@@ -113,7 +113,7 @@ def test_a_gpu_at_0_percent_is_idle_from_its_first_second_on(now_hub: Rig) -> No
     assert (document["totals"]["idle"], document["totals"]["low"]) == (3, 1)
     assert next((node["levels"], node["mean_pct"]) for node in document["nodes"]) == ("iiil", [0, 0, 0, 1])
     assert [(row["jobid"], row["idle"], row["reported"] - row["since"]) for row in document["idle"]] == [("7", 3, 24)]
-    assert "24s" in now_text(convert(document, NowDocument, "an answer"), Look())
+    assert "00:00:24" in now_text(convert(document, NowDocument, "an answer"), Look())
     page = without_spans(now_hub.page(OPER, "/now").body.decode())
     assert "3 of 8 GPUs are held and idle now" in page.replace("\N{NO-BREAK SPACE}", " ")
     assert "24 s" in page.replace("\N{NO-BREAK SPACE}", " ")
@@ -295,7 +295,7 @@ def test_the_text_has_each_part_and_the_rows_their_columns(filled: Rig) -> None:
     cells = dict(zip(header.split("|"), row.split("|"), strict=True))
     assert (cells["jobid"], cells["idle"], cells["wasted_s"], cells["nodes"]) == ("7", "1", "2000", "gpu1")
     own = now_text(convert(asked(filled, ALICE), NowDocument, "answer"), Look())
-    assert "1, none with a job of yours" in own
+    assert "1, none runs a job of yours" in own
     assert "gpu2" not in own
 
 

@@ -142,8 +142,8 @@ def families(rig: Rig) -> dict[str, list[Any]]:
     ("rule", "skill", "jobs", "users", "words"),
     [
         (replace(RULE, renew=False), 0.5, 300, 25, "failure: average precision"),
-        (RULE, 0.0, 300, 25, "of the draws, 90% needed"),
-        (RULE, -0.5, 300, 25, "of the draws, 90% needed"),
+        (RULE, 0.0, 300, 25, "of the draws, 90 % needed"),
+        (RULE, -0.5, 300, 25, "of the draws, 90 % needed"),
         (RULE, 0.5, 90, 25, "not enough outcomes: failure 90 of 100"),
         (RULE, 0.5, 300, 5, "not enough outcomes: failure of 5 users, 10 needed"),
     ],

@@ -18,6 +18,7 @@ from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.errors import ConfigError, StoreError
+from gpuwaste.core.units import say_percent
 from gpuwaste.hub.retention import TableRetention
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.envelope import tell
@@ -169,7 +170,7 @@ def test_the_owner_gets_one_mail_before_the_limit(tmp_path: Path, mail: MailServ
         assert subject.startswith("Job 7 will probably reach its time limit at ")
         assert re.search(r"will probably reach its time limit in (3\d|40) minutes\.", " ".join(got.text.split()))
         (said,) = [one for one in document(rig)["said_again"] if one["moment"] == "limit"]
-        assert f"{said['limit_p']:.0%}" in got.text
+        assert say_percent(said["limit_p"]) in got.text
         assert said["limit_p"] >= 0.75
         assert (said["limit_at"], said["usual"]) == (HOUR + LIMIT_S, False)
         (row,) = rig.get(ALICE, "/v1/notices").json["notices"]

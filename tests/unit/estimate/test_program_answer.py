@@ -73,7 +73,7 @@ def test_what_own_runs_used_bounds_the_need() -> None:
     """A run that used 12 GiB elsewhere needed no more: the file's range ends there, and it fits where 12 GiB do."""
     found = answer("t4", 1, run("a100", 12, 40))
     assert (found.memory_low_b, found.memory_high_b, found.fits) == (12 * GIB, 12 * GIB, "fits")
-    assert "used" in found.basis
+    assert "your 1 earlier run" in found.basis
 
 
 def test_what_jax_takes_at_its_start_is_no_need() -> None:

@@ -1,5 +1,6 @@
 """What the energy of reports and jobs costs, as the hub answers it."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -148,11 +149,11 @@ def test_users_and_days_cost_what_their_own_hours_cost(store: HubStore, tmp_path
     assert (third.kwh, third.cost, third.co2e_kg, third.hours_without_carbon) == (2, 1.0, None, 1)
     assert first.measured_share == pytest.approx(0.5)
     assert [jobs for jobs, _ in days] == [2, 1, 1]
-    text = report_text(report, Look())
-    assert "UNDER  KWH  EUR USER" in text
+    text = report_text(report, Look(), energy=True)
+    assert re.search(r" KWH +EUR( UNDER-USED JOBS)? USER", text)
     assert "2023-11-15    1 8.00 2.00" in text
     long = replace(report, users=[replace(row, user="u" * 64, wasted_s=1e12, gpu_s=9e12) for row in report.users])
-    assert max(map(len, report_text(long, Look()).splitlines())) <= 80
+    assert max(map(len, report_text(long, Look(), energy=True).splitlines())) <= 80
     assert [row["cost"] for row in table(report, "users")[1] if "cost" in row] == pytest.approx([2.0, 0.4, 1.0])
     assert to_csv(report, part="days").splitlines()[3].startswith(f"{next_day},1,1800,")
     page = usage_page(report, None, UsageQuery("/", HOUR, next_day + 3600), Frame(path="/cluster", user="root"))
@@ -187,7 +188,7 @@ def test_energy_of_cpus_is_beside_that_of_gpus(store: HubStore, tmp_path: Path) 
     assert before[2] == pytest.approx((2, 3600 / 10800, 6, 0.6), abs=1e-4)
     half = answers.report(ALL, ReportQuestion(start=HOUR, end=HOUR + 5400, user="alice")).totals
     assert (half.cpu_energy_j, half.cpu_energy_measured_s) == pytest.approx((J_PER_KWH, 1800))
-    text = job_text(answers.job(ALL, "7"), Look())
+    text = job_text(answers.job(ALL, "7"), Look(), energy=True)
     assert "CPUs: 2.00 kWh (measured in 50 % of the GPU-time; not in the figures above)" in text
     assert sum(Rollup(store, {**HANG_LIMITS, "hang_sm_ratio": 0.0, "hang_power_ratio": 0.0}).steps(NOW)) == 3
     assert told() == before
@@ -229,7 +230,7 @@ def test_clusters_and_accounts_cost_what_their_own_hours_cost(store: HubStore, t
         assert {name: energy and energy.cost for name, energy in rows.items()} == pytest.approx(costs)
         assert sum(costs.values()) == pytest.approx(report.energy.cost)
     long = replace(report, clusters=[replace(row, cluster="c" * 64) for row in report.clusters])
-    lines = report_text(long, Look()).splitlines()
+    lines = report_text(long, Look(), energy=True).splitlines()
     assert any(line.split()[-3:] == ["KWH", "EUR", "CLUSTER"] for line in lines)
     assert max(map(len, lines)) <= 80
     by_account = lines.index("Energy by account") + 2
@@ -265,16 +266,19 @@ def test_an_hour_without_a_price_leaves_the_cost_unknown_and_says_so(store: HubS
     assert bob is not None
     assert (alice.cost, alice.wasted_cost, alice.hours_without_price) == (None, None, 1)
     assert (alice.co2e_kg, bob.cost) == pytest.approx((1.6, 0.2))
-    text = report_text(answers.report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200)), Look())
+    document = answers.report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200))
+    text = report_text(document, Look(), energy=True)
+    short = "4.00 kWh (1.00 wasted), cost unknown, 1.60 kg CO2e (0.40 wasted)"
+    assert short in " ".join(report_text(document, Look()).split())
     assert "Energy: 4.00 kWh (GPUs, without cooling; measured in 100 % of the GPU-time)" in text
     assert "Wasted: 1.00 kWh (25 %)" in text
-    assert "Cost: not known: 1 hour has no price" in text
+    assert "Cost: unknown: 1 hour has no price" in text
     assert "CO2e: 1.60 kg, 0.40 kg of it wasted" in text
-    document = answers.job(ALL, "7")
-    assert "Cost: not known: 1 hour has no price" in job_text(document, Look())
-    page = job_page(document, Frame(path="/jobs/7", user="alice"))
+    job = answers.job(ALL, "7")
+    assert "Cost: unknown: 1 hour has no price" in job_text(job, Look(), energy=True)
+    page = job_page(job, Frame(path="/jobs/7", user="alice"))
     assert '<h2 id="energy">Energy of the GPUs</h2>' in page
-    assert "<dt>Cost</dt><dd>not known: 1 hour has no price</dd>" in page
+    assert "<dt>Cost</dt><dd>unknown: 1 hour has no price</dd>" in page
 
 
 def test_a_job_without_a_measurement_has_no_energy(store: HubStore, tmp_path: Path) -> None:
@@ -319,8 +323,8 @@ def test_waste_that_is_known_of_a_part_is_said_to_be_of_that_part(store: HubStor
         store,
         [hour(10, run_key=key, gpu_uuid="GPU-c", util_ms={0: 900_000, 9: 900_000}, energy_j=4 * J_PER_KWH, final=True)],
     )
-    text = report_text(
-        reads(store, tmp_path).report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200)), Look()
-    )
+    document = reads(store, tmp_path).report(ALL, ReportQuestion(user="alice", start=HOUR, end=HOUR + 7200))
+    text = report_text(document, Look(), energy=True)
+    assert "8.00 kWh (at least 1.00 wasted)" in report_text(document, Look())
     assert "Energy: 8.00 kWh" in text
-    assert "Wasted: at least 1.00 kWh (25 % of the energy of which it is known)" in text
+    assert "Wasted: at least 1.00 kWh (25 % of the energy whose class is known)" in text

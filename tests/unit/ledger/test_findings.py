@@ -214,7 +214,7 @@ def test_a_cpu_starved_gpu_is_found_at_90_percent_of_the_cpus() -> None:
     cpus = {"cpu_known_ms": 3_600_000}
     starved = judged(job(), use(util={20: 3600}, cpu_s=8 * 3600 * 0.92, **cpus))
     (finding,) = found("cpu_starved", starved)
-    assert finding.fixes[0].text.startswith("ask for more CPUs, 16 on a node")
+    assert finding.fixes[0].text.startswith("request more CPUs, 16 on a node")
     assert not found("cpu_starved", judged(job(), use(util={20: 3600}, cpu_s=8 * 3600 * 0.85, **cpus)))
     assert not found("cpu_starved", judged(job(), use(util={40: 3600}, cpu_s=8 * 3600 * 0.92, **cpus)))
 
@@ -279,7 +279,7 @@ def test_few_multiprocessors_at_work_are_found_where_the_power_agrees() -> None:
         0.1,
     )
     assert finding.wasted_gpu_s == pytest.approx(3600 * 0.95)
-    assert "larger batches: at most 10%" in finding.fixes[0].text
+    assert "larger batches: at most 10 %" in finding.fixes[0].text
     assert "a shard or a MIG slice" in finding.fixes[1].text
 
 

@@ -96,7 +96,7 @@ def one_of_four(submitted: str, gpus: int = 4) -> Finding:
 def test_fewer_gpus_and_all_gpus_are_alternatives() -> None:
     """To ask for one GPU and to start four processes are two changes of which one is chosen."""
     less, every = one_of_four("sbatch job.sh").fixes
-    assert (less.text, less.lines) == ("ask for 1 GPU instead of 4", ("#SBATCH --gres=gpu:a100:1",))
+    assert (less.text, less.lines) == ("request 1 GPU instead of 4", ("#SBATCH --gres=gpu:a100:1",))
     assert every.text == "use all 4 GPUs: start a process for each (torchrun --nproc_per_node=4)"
 
 

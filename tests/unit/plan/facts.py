@@ -153,7 +153,7 @@ def shorter() -> RequestChange:
 def fewer() -> RequestChange:
     """Return what a prediction says of the GPUs."""
     return RequestChange(
-        "#SBATCH --gres=gpu:a100:1", "your last 8 such jobs worked on 1 of 2 GPUs", {"gpus": 2.0}, {"gpus": 1.0}
+        "#SBATCH --gres=gpu:a100:1", "your last 8 such jobs used 1 of 2 GPUs", {"gpus": 2.0}, {"gpus": 1.0}
     )
 
 

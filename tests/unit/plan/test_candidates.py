@@ -99,9 +99,9 @@ def test_a_short_job_of_a_chain_has_advice_on_wrapping(words: tuple[str, ...]) -
     found = by_kind(asked("--time=30", *words, config=FAIR, node=FULL))["wrapped"]
     assert found.advice
     assert found.text == (
-        "keep single jobs: at fair share 0.2, wrapping 7 jobs of 30 min cost 1.2% of their run time on average "
-        "(-20.3% to +3.1%; later end in 8% of 12 simulated cases); for jobs submitted 30 s after the previous end, "
-        "wrapping saved 1.8%"
+        "keep single jobs: at fair share 0.2, wrapping 7 jobs of 30 min cost 1.2 % of their run time on average "
+        "(-20.3 % to +3.1 %; later end in 8 % of 12 simulated cases); for jobs submitted 30 s after the previous end, "
+        "wrapping saved 1.8 %"
     )
 
 

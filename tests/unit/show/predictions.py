@@ -37,7 +37,7 @@ def prediction(**values: Any) -> dict[str, Any]:
             target("timeout", p=0.004),
             target(
                 "walltime", quantiles={"0.5": 1500.0, "0.9": 1700.0, "0.95": 1800.0, "0.99": 2300.0},
-                reasons=[reason("you asked for 12 h; your last 8 jobs named train ran 20 min to 35 min", -8000.0)],
+                reasons=[reason("you requested 12 h; your last 8 jobs named train ran 20 min to 35 min", -8000.0)],
             ),
             target("gpu_underused", p=0.72, source="history", basis=1),
             target("gpus_needed", quantiles={"0.5": 1.0, "0.95": 1.0}),
@@ -45,7 +45,7 @@ def prediction(**values: Any) -> dict[str, Any]:
         "changes": [
             {
                 "option": "#SBATCH --time=00:40:00",
-                "text": "99 of 100 such jobs end within 38 min; you ask for 12 h (line 3)",
+                "text": "99 of 100 such jobs end within 38 min; you requested 12 h (line 3)",
                 "before": {"time_limit_s": 43200.0, "failure": 0.31, "timeout": 0.004},
                 "after": {"time_limit_s": 2400.0, "failure": 0.29, "timeout": 0.01},
             },

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.text import harmless
-from gpuwaste.show.terminal_cells import bar, fit, percent, short, width
+from gpuwaste.show.terminal_cells import bar, clock, fit, percent, short, width
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m",
@@ -56,14 +56,14 @@ def test_a_bar_has_its_width_and_says_unknown() -> None:
     """A bar is as wide as asked at every ratio; unknown is a word and no empty bar."""
     for ratio in (0.0, 0.001, 0.48, 0.999, 1.0, 1.7):
         assert len(bar(ratio, 40)) == 40
-    assert bar(0.48, 24) == "[|||||||||||        48%]"
+    assert bar(0.48, 24) == "[|||||||||||       48 %]"
     assert bar(None, 24) == "[               unknown]"
-    assert bar(0.0, 24) == "[                    0%]"
+    assert bar(0.0, 24) == "[                   0 %]"
 
 
 @pytest.mark.parametrize(
     ("ratio", "text"),
-    [(None, "-"), (0, "0%"), (0.001, "<1%"), (0.48, "48%"), (0.999, ">99%"), (1, "100%"), (1.5, "150%")],
+    [(None, "-"), (0, "0 %"), (0.001, "<1 %"), (0.48, "48 %"), (0.999, ">99 %"), (1, "100 %"), (1.5, "150 %")],
 )
 def test_percent_never_rounds_to_nothing_or_all(ratio: float | None, text: str) -> None:
     """A little is <1 %, almost all is >99 %, unknown is a dash."""
@@ -71,9 +71,19 @@ def test_percent_never_rounds_to_nothing_or_all(ratio: float | None, text: str) 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(None, "-"), (0, "0s"), (119, "119s"), (600, "10.0m"), (7199, "120m"), (45000, "12.5h"), (4e6, "1111h")],
+    ("seconds", "in_a_table", "in_a_sentence"),
+    [
+        (None, "-", "-"),
+        (0, "00:00:00", "0 s"),
+        (119, "00:01:59", "1 min 59 s"),
+        (600, "00:10:00", "10 min"),
+        (7200, "02:00:00", "2 h"),
+        (93784, "1-02:03:04", "1 d 2 h"),
+    ],
 )
-def test_durations_stay_short(seconds: float | None, text: str) -> None:
-    """Seconds, minutes or hours, in at most six characters."""
-    assert short(seconds) == text
+def test_durations_are_slurm_s_in_tables_and_words_in_sentences(
+    seconds: float | None, in_a_table: str, in_a_sentence: str
+) -> None:
+    """A table has 1-02:03:04 as squeue prints it, a sentence the two largest units."""
+    assert clock(seconds) == in_a_table
+    assert short(seconds) == in_a_sentence

@@ -9,8 +9,8 @@ from gpuwaste.sim.document import Delta
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (-90.0, "s", "-90s"),
-        (7200.0, "s", "+2.0h"),
+        (-90.0, "s", "-00:01:30"),
+        (7200.0, "s", "+02:00:00"),
         (-0.1034, "share", "-10.3 points"),
         (-2.5, "h", "-2.5"),
         (558_472.8, "h", "+558.5k"),
@@ -25,7 +25,7 @@ def test_a_difference_has_its_sign_and_unit(value: float, unit: str, text: str) 
 
 def test_values_have_no_sign() -> None:
     """A value is printed plain, a share in percent."""
-    assert (said(0.7, "share"), said(99_999.4, "h"), said(1.5, "")) == ("70%", "99,999.4", "1.50")
+    assert (said(0.7, "share"), said(99_999.4, "h"), said(1.5, "")) == ("70 %", "99,999.4", "1.50")
 
 
 def test_an_interval_that_is_not_known_is_a_dash() -> None:

@@ -25,8 +25,8 @@ def test_one_job_is_named_with_its_time() -> None:
     document = notice("train")
     text = limit_text(document, LOOK, "Ask hpc@example.org")
     assert limit_subject(document, LOOK) == "Job 1 will probably reach its time limit at 2023-11-14T22:53"
-    assert "job 1 will probably reach its time limit in 40 minutes." in text
-    assert "80%" in text
+    assert "Job 1 will probably reach its time limit in 40 minutes." in text
+    assert "80 %" in text
     assert "gpuwaste notify off" in text
     assert text.endswith("Ask hpc@example.org\n")
 

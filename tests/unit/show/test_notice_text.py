@@ -37,12 +37,10 @@ def digest(name: str = "train", exempt_s: float = 0.0, **more: Any) -> dict[str,
 
 def test_a_digest_says_what_and_how_to_change_it() -> None:
     """The sum, its share, the job, the line to use, and how to hear no more of it."""
-    assert digest_subject(convert(digest(), Digest), LOOK) == "50.0h of GPU time unused by your jobs until 2025-11-13"
+    assert digest_subject(convert(digest(), Digest), LOOK) == "50.0 GPU-hours of your jobs were idle until 2025-11-13"
     text = digest_text(convert(digest(), Digest), LOOK, "Questions: hpc@example.org\nRoom 7")
     for part in (
-        "6 jobs of yours",
-        "55.6h of GPU time",
-        "50.0h (90%)",
+        "90 % of the 55.6 GPU-hours of the\n6 jobs",
         "30_[0-4]",
         "    Either ask for no GPU:\n        #SBATCH --gres=none\n    or use the GPU.\n",
         "notify off",
@@ -54,7 +52,7 @@ def test_a_digest_says_what_and_how_to_change_it() -> None:
 def test_what_was_left_out_is_said() -> None:
     """Exempt time and jobs that are not clear are named, so that nobody wonders about another sum elsewhere."""
     text = digest_text(convert(digest(exempt_s=7200.0, unclear_jobs=2, jobs_left_out=4), Digest), LOOK, "")
-    for part in ("Not counted: 2.0h", "Left out: 2 jobs", "and 4 jobs more"):
+    for part in ("Not counted: 2.00 GPU-hours", "Left out: 2 jobs", "and 4 more"):
         assert part in text
 
 
@@ -81,4 +79,4 @@ def test_no_name_breaks_a_line(name: str) -> None:
         assert all(line.isprintable() for line in text.split("\n"))
         assert max(map(len, text.split("\n"))) <= 100
     assert "and 3 more users" in texts[1]
-    assert staff_subject(convert(staff, StaffList), LOOK) == "60.0m of GPU time unused in the week until 1970-01-01"
+    assert staff_subject(convert(staff, StaffList), LOOK) == "1.00 GPU-hours were idle in the week until 1970-01-01"

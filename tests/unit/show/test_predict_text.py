@@ -72,7 +72,7 @@ def test_what_rests_on_the_site_alone_has_no_bar() -> None:
     """Of a user without any known job the model says what the site's jobs do: the line says so, and draws nothing."""
     said = prediction(own_history=False, targets=[target("failure", p=0.61, level="warn")], changes=[])
     text = predict_text(read(document(said)), Look())
-    assert "  Fails       61% of the site's jobs like it (none of this user is known)\n" in text
+    assert "  Fails       61 % of similar jobs at this site (no earlier job of yours is known)\n" in text
     assert "|" not in text
     assert "[|||" in predict_text(read(document(said | {"own_history": True})), Look())
 

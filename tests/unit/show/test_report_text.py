@@ -60,8 +60,54 @@ def test_a_report_of_several_clusters_names_them_with_a_row_for_each(scope: Any,
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_a_report_has_80_columns(name: str) -> None:
-    """No line is wider than a terminal."""
+    """No line is wider than a terminal of 80 columns, the width of an output that is no terminal."""
     assert max(width(line) for line in TEXTS[name]().splitlines()) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 60, 120, 200])
+def test_a_report_uses_the_width_of_the_terminal(columns: int) -> None:
+    """From 40 to 200 columns each line fits; a wide terminal has the columns that 80 have no room for."""
+    text = report_text(read(report(scope="cluster", name="")), Look(zone=UTC, columns=columns))
+    assert max(map(width, text.splitlines())) <= columns
+    assert ("MEMORY USE" in text) is (columns >= 120)
+
+
+def test_what_to_do_comes_before_the_jobs_and_the_classes() -> None:
+    """The worst job with its line is first, then the tables of users and jobs, one table of classes, other causes."""
+    text = report_text(read(report(scope="cluster", name="")), LOOK)
+    order = [
+        "What to do first", "Job 7 of user alice", "#SBATCH --gres=gpu:a100:1", "Users, largest waste first",
+        "Jobs, largest waste first", "GPU time by utilization", "More to improve", "Job 70", "Notes",
+    ]  # fmt: skip
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert text.count("Job 7 of") == text.count("CLASS ") == 1
+
+
+def test_the_classes_add_up_as_printed() -> None:
+    """The GPU-hours of the classes are the total below them, which is the sum in the head of the report."""
+    document = read(report())
+    lines = report_text(document, LOOK).splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("  CLASS"))
+    last = next(place for place, line in enumerate(lines) if line.startswith("  total"))
+    cells = [float(line.split()[1]) for line in lines[first + 1 : last]]
+    assert len(cells) == 5
+    assert round(sum(cells), 1) == float(lines[last].split()[1]) == round(document.totals.gpu_s / 3600, 1)
+
+
+def test_energy_is_one_line_unless_asked_for() -> None:
+    """kWh, cost and CO2e with their wasted parts; --energy prints each figure and the table of days."""
+    energy = {
+        "gpu_kwh": 10.0, "kwh": 12.0, "pue": 1.2, "measured_share": 1.0, "wasted_kwh": 5.0, "wasted_share": 0.4167,
+        "currency": "EUR", "cost": 3.6, "wasted_cost": 1.5, "co2e_kg": 4.0, "wasted_co2e_kg": None,
+    }  # fmt: skip
+    document = read({**report(), "energy": energy})
+    short, full = (report_text(document, LOOK, energy=wanted) for wanted in (False, True))
+    line = "12.00 kWh (5.00 wasted), 3.60 EUR (1.50 wasted), 4.00 kg CO2e; details: --energy"
+    assert line in " ".join(short.split())
+    assert "PUE" not in short
+    assert "PUE 1.2" in full
+    assert "--energy" not in full
 
 
 def test_hostile_names_stay_text_and_80_columns() -> None:
@@ -103,7 +149,7 @@ def test_unknown_is_never_printed_as_nothing() -> None:
     db.execute("DELETE FROM hours")
     document = report(db)
     line = next(line for line in report_text(read(document), LOOK).splitlines() if "resnet50" in line)
-    assert line.split() == ["7", "CD", "4", "4.0h", "-", "-", "-", "100%", "25%", "25%", "a100", "resnet50"]
+    assert line.split() == ["7", "CD", "4", "4.0", "-", "-", "-", "100", "%", "resnet50"]
     assert "unknown" in report_text(read(document), LOOK)
 
 
@@ -126,4 +172,4 @@ def test_thresholds_of_the_text_are_those_of_the_document() -> None:
     document: dict[str, Any] = report()
     document["thresholds"]["high_above_pct"] = 70.0
     assert LedgerSettings().high_above_pct == 66.0
-    assert "mean above 70 %" in report_text(read(document), LOOK)
+    assert "above 70 %" in report_text(read(document), LOOK)

@@ -56,14 +56,14 @@ def test_the_score_by_policy_and_week() -> None:
     """Ratios as percent, the week below the floor marked, false rejects and overrides in words, the calibration."""
     text = score_text(read(score()), LOOK)
     lines = text.splitlines()
-    assert lines[4].split() == ["2026-W01", "30", "10", "10", "0", "8", "75%", "75%", "0", "0", "site"]
-    assert lines[5].split() == ["2026-W02", "*", "9", "4", "0", "0", "4", "25%", "-", "2", "1", "site"]
+    assert lines[4].split() == ["2026-W01", "30", "10", "10", "0", "8", "75", "%", "75", "%", "0", "0", "site"]
+    assert lines[5].split() == ["2026-W02", "*", "9", "4", "0", "0", "4", "25", "%", "-", "2", "1", "site"]
     assert "fell back to shadow" in text
     flat = " ".join(text.split())
     assert "of 4 would-be rejects that passed at random 4 have ended, 1 of them well: false rejects" in flat
     assert "3 overrides, 2 have ended, 1 of them well" in flat
-    assert "failure: 28 verdicts, error 6%" in flat
-    assert "80% to 90% 8 predicted 85% observed 75% |||||||||||||||" in flat
+    assert "failure: 28 verdicts, error 6 %" in flat
+    assert "80 % to 90 % 8 predicted 85 % observed 75 % |||||||||||||||" in flat
     assert all(len(line) <= 80 for line in lines)
 
 

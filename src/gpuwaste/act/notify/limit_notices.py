@@ -12,7 +12,7 @@ from gpuwaste.advice.rescore_store import LimitForecast
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.show.layout import COLUMNS, Look, wrapped
-from gpuwaste.show.terminal_cells import fit, local_time, percent, short, uncut
+from gpuwaste.show.terminal_cells import clock, fit, local_time, percent, uncut
 from gpuwaste.store.database import Database
 
 LIMIT: Final = "limit"
@@ -105,7 +105,7 @@ def limit_text(document: LimitNotice, look: Look, end: str) -> str:
     jobs = document.jobs
     said = f"{len(jobs)} of your jobs will probably reach their time limits, the first in {_minutes(document)}."
     if len(jobs) == 1:
-        said = f"job {jobs[0].printed_id} will probably reach its time limit in {_minutes(document)}."
+        said = f"Job {jobs[0].printed_id} will probably reach its time limit in {_minutes(document)}."
     lines = [
         f"Dear {harmless(document.user)},",
         "",
@@ -125,7 +125,7 @@ def limit_text(document: LimitNotice, look: Look, end: str) -> str:
         "  * ask the support of this cluster for a longer limit: users cannot extend it",
         "  * request a longer limit for the next job: #SBATCH --time=...",
         "",
-        "  gpuwaste job JOBID         what is known about one job",
+        "  gpuwaste job JOBID         one job, each of its GPUs",
         "  gpuwaste notify off        stop these mails",
     ]
     lines += ["", *(harmless(line) for line in end.splitlines())] if end else []
@@ -136,7 +136,7 @@ def _rows(jobs: list[LimitJob], look: Look) -> list[tuple[str, ...]]:
     return [
         (
             uncut(job.printed_id),
-            short(job.time_limit_s),
+            clock(job.time_limit_s),
             local_time(job.limit_at, look.zone)[:16],
             percent(job.p),
             fit(job.name, 24),

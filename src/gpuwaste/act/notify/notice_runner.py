@@ -32,16 +32,16 @@ _KINDS: Final[Mapping[str, type[Told]]] = {DIGEST: Digest, STAFF: StaffList, LIM
 _RETRY_FIRST_S: Final = 300.0
 _RETRY_MAX_S: Final = 7200.0
 _INTERRUPTED: Final = log_event.warning(
-    "notices-interrupted: {count} notices were being sent when the hub ended, they are not sent again",
-    "They may have arrived or not: `gpuwaste digest list` shows them as unclear.",
+    "notices-interrupted: {count} mails were being sent when the hub stopped; not sent again",
+    "Whether they arrived is unknown: `gpuwaste digest list` shows them as unclear.",
 )
 _WAITING: Final = log_event.warning(
-    "notices-waiting: notices wait: {error}",
-    "The mail server, an address file or command, or accounting that is behind. They are sent when it is over.",
+    "notices-waiting: mails delayed: {error}",
+    "Caused by the mail server, the address file or command, or late accounting. The hub retries until it succeeds.",
 )
 _NOT_SENT: Final = log_event.warning(
-    "notice-not-sent: notice to {address}: {status}: {detail}",
-    "The reply of the mail server to one mail: later is retried, failed and unclear are not. `gpuwaste digest list`.",
+    "notice-not-sent: mail to {address}: {status}: {detail}",
+    "The mail server's reply to one mail. Status later is retried, failed and unclear are not: `gpuwaste digest list`.",
 )
 _PERIOD: Final = log_event.info("notices-decided: period until {end}: notices for {told} of {users} users")
 
@@ -105,11 +105,11 @@ class NoticeRunner:
         accounting = self._accounting()
         left_s = known - self._clock.utc_s()
         if left_s > 0:
-            return f"what nodes and accounting have to tell may come in until {int(left_s)} s from now"
+            return f"waiting {int(left_s)} s for late reports of nodes and accounting"
         if accounting.failed:
             return "accounting cannot be read"
         if accounting.read_until is None or accounting.read_until < known:
-            return "accounting was not read that far yet"
+            return "accounting is not read up to the end of the period yet"
         return ""
 
     def decide(self) -> tuple[Period, list[NoticeDecision], bool]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, ReplayRow, RulesDocument, SubjectLook
-from gpuwaste.core.units import say_duration
+from gpuwaste.core.units import say_duration, say_percent
 from gpuwaste.show.layout import Look
 from gpuwaste.show.terminal_cells import fit, local_time, one_line
 
@@ -61,8 +61,8 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
     lines += ["", "  wrong: a GPU of the job was active again before its end. Intervals: " + document.interval + "."]
     if document.by_day_ratio:
         lines.append(
-            f"  {document.by_day_ratio:.0%} of the GPU time is kept by day only ([hub] rollup_days): idle time that"
-            " ended within such a day is not seen there, and precision is too high."
+            f"  {say_percent(document.by_day_ratio)} of the GPU time is kept by day only ([hub] rollup_days): idle "
+            "time that ended within such a day is not seen there, and precision is too high."
         )
     return "\n".join(lines) + "\n"
 

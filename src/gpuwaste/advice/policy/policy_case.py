@@ -69,7 +69,7 @@ class SubmissionFacts(SubmittedRequest):
 
     `local_time` is the site's. `script` states whether jobs of this user and name failed before with this batch script;
     "unknown" also where there is no script, or no failure whose script is known. `waits` are those that the hub
-    expects.
+    expects. `last_job` is the id of the user's last ended job of this name.
     """
 
     local_time: datetime
@@ -77,6 +77,7 @@ class SubmissionFacts(SubmittedRequest):
     expected: tuple[Expectation, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     waits: WaitTable | None = None
+    last_job: int | None = None
 
 
 class Spending(Protocol):

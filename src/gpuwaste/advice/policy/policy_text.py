@@ -18,7 +18,7 @@ from gpuwaste.advice.policy.policy_file import (
 )
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import say_hours
+from gpuwaste.core.units import say_hours, say_percent
 from gpuwaste.jobs.verdict import TOLD
 from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, percent, uncut
@@ -103,7 +103,7 @@ def one_line(policy: Policy) -> str:
     parts = [_when(policy.when), "; ".join(_targets(policy)) or "no advice: it has no targets"]
     if policy.mode == "reject":
         parts += [f"{policy.budget.rejects_per_user_per_day} rejects per user and day", _override(policy)]
-        parts.append(f"{policy.sample.pass_ratio.value:.0%} pass at random")
+        parts.append(f"{say_percent(policy.sample.pass_ratio.value)} pass at random")
     if policy.floor.precision.value and policy.mode not in {"off", "shadow"}:
         parts.append(f"floor {policy.floor.precision} from {policy.floor.min_verdicts} verdicts on")
     exempt = ", ".join(_patterns(policy.exempt))

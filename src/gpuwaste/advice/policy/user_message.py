@@ -1,4 +1,4 @@
-"""The lines at the user's terminal, at most three: what, why in the user's own numbers, and the option to change.
+"""The lines at the user's terminal, at most three: why in the user's own numbers, what to change, where to read more.
 
 Names of jobs are written by users: every character that a terminal may act on becomes `?`, and lines are cut.
 """
@@ -6,7 +6,8 @@ Names of jobs are written by users: every character that a terminal may act on b
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core.text import masked
-from gpuwaste.jobs.verdict import MAX_LINE, TOLD, Action
+from gpuwaste.core.units import say_percent
+from gpuwaste.jobs.verdict import MAX_LINE, MAX_LINES, TOLD, Action
 
 if TYPE_CHECKING:
     from gpuwaste.advice.policy.policy_case import PolicyCase, Trigger
@@ -17,20 +18,20 @@ _CUT: Final = "..."
 _SBATCH: Final = "#SBATCH "
 _MAX_READ: Final = 4 * MAX_LINE  # of a text of any length
 _WHAT: Final = {
-    "failure": "this job likely fails",
-    "timeout": "this job likely runs into its time limit",
-    "failure_or_cancel": "this job likely fails or is cancelled",
-    "gpus": "this job likely needs fewer than the {gpus} GPUs that it asks for",
-    "memory": "this job likely needs far less memory than it asks for",
-    "walltime": "this job likely ends long before its time limit",
+    "failure": "this job will probably fail",
+    "timeout": "this job will probably reach its time limit",
+    "failure_or_cancel": "this job will probably fail or be cancelled",
+    "gpus": "this job probably needs fewer than the {gpus} requested GPUs",
+    "memory": "this job probably needs far less memory than requested",
+    "walltime": "this job will probably end long before its time limit",
 }
 _ADVICE: Final = {
     "failure": "see how your last jobs ended: gpuwaste report",
-    "timeout": "ask for more with --time, or save checkpoints and resume in another job",
+    "timeout": "request more with --time, or save checkpoints and resume in another job",
     "failure_or_cancel": "see how your last jobs ended: gpuwaste report",
-    "gpus": "ask for fewer GPUs; what your jobs used: gpuwaste report",
-    "memory": "ask for less with --mem",
-    "walltime": "ask for less with --time",
+    "gpus": "request fewer GPUs; what your jobs used: gpuwaste report",
+    "memory": "request less with --mem",
+    "walltime": "request less with --time",
 }
 
 
@@ -40,8 +41,10 @@ def lines_of(case: "PolicyCase") -> tuple[str, ...]:
     triggers = sorted(case.triggers, key=lambda trigger: trigger.action != "reject")
     if action not in TOLD or not triggers:
         return ()
-    found = (_what(case, action, triggers[0]), _why(triggers[0]), _how(case, action, triggers[0]))
-    return tuple(line for line in found if line)
+    found = [*_reason_lines(case, action, triggers[0]), _how(case, action, triggers[0])]
+    if case.facts.last_job is not None and len(found) < MAX_LINES:
+        found.append(line(f"details: gpuwaste job {case.facts.last_job}"))
+    return tuple(found)
 
 
 def line(text: str, room: int = MAX_LINE) -> str:
@@ -53,15 +56,22 @@ def _fit(text: str, room: int) -> str:
     return text if len(text) <= room else text[: max(0, room - len(_CUT))] + _CUT
 
 
-def _what(case: "PolicyCase", action: Action, trigger: "Trigger") -> str:
+def _reason_lines(case: "PolicyCase", action: Action, trigger: "Trigger") -> list[str]:
+    """Return what is expected and why: in one line where there is room and a line for the details.
+
+    What the user's own earlier jobs did is a fact and needs no estimate.
+    """
+    rejected = f"rejected by policy {case.policy.name}: " if action == "reject" else ""
+    why = trigger.why[0] if trigger.why else ""
+    if why and trigger.expectation.source == "history":
+        return [line(rejected + why)]
     what = _WHAT[trigger.target].format(gpus=case.facts.request.gpus)
     if trigger.expectation.p is not None and trigger.expectation.source != "history":
-        what = f"{what} (estimated {trigger.value:.0%})"
-    return line(f"rejected by policy {case.policy.name}: {what}" if action == "reject" else what)
-
-
-def _why(trigger: "Trigger") -> str:
-    return line(trigger.why[0]) if trigger.why else ""
+        what = f"{what} (estimated {say_percent(trigger.value)})"
+    both = f"{rejected}{what}; {why}" if why else rejected + what
+    if not why or (case.facts.last_job is not None and len(PREFIX) + len(both) <= MAX_LINE):
+        return [line(both)]
+    return [line(rejected + what), line(why)]
 
 
 def _how(case: "PolicyCase", action: Action, trigger: "Trigger") -> str:

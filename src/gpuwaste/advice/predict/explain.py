@@ -161,7 +161,7 @@ def _says(view: VectorView, key: str, name: str) -> bool:
 
 
 def _durations(view: VectorView, key: str) -> str:
-    """Return "you asked for 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
+    """Return "you requested 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
     limit = view.get(LIMIT)
-    asked = f"you asked for {say_duration(limit)}; " if limit is not None else ""
+    asked = f"you requested {say_duration(limit)}; " if limit is not None else ""
     return f"{asked}{last_jobs(key, view)} ran {span(view, key)}"

@@ -26,6 +26,7 @@ from gpuwaste.advice.predict.vector_words import (
     span,
 )
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.core.units import say_percent
 from gpuwaste.jobs.history.recall import OwnRun, Recall
 from gpuwaste.slurm.submit.job_request import JobRequest
 
@@ -104,7 +105,7 @@ def _gpu_underused(target: str, view: VectorView, under_use: UnderUse) -> Target
     if key is None or not view.request.gpus:
         return None
     used = view[f"{key}_{GPU_USED}"]
-    text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
+    text = f"the GPUs of your last job{named(key, view)} were used {say_percent(used)} of the time"
     reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
     limit = np.float16(under_use.below_ratio)  # same precision as the remembered use
     return TargetPrediction(target, "history", 1, p=float(used < limit), reasons=(reason,))
@@ -116,7 +117,7 @@ def _gpus_needed(target: str, view: VectorView) -> TargetPrediction | None:
     if key is None or key == "user" or not view.request.gpus:
         return None
     active = view[f"{key}_{GPU_ACTIVE}"]
-    text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"
+    text = f"your last job{named(key, view)} used {number(active)} {'GPU' if active == 1 else 'GPUs'}"
     reason = Reason(f"{key}_{GPU_ACTIVE}", active, None, 0.0, text)
     quantiles = {"0.5": min(active, float(view.request.gpus))}
     return TargetPrediction(target, "history", 1, quantiles=quantiles, reasons=(reason,))

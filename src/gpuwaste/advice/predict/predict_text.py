@@ -12,17 +12,17 @@ from gpuwaste.advice.predict.prediction_types import (
     TargetPrediction,
 )
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_duration, format_size, say_duration
+from gpuwaste.core.units import format_duration, format_size, say_duration, say_percent
 from gpuwaste.jobs.program_estimate import program_lines
 from gpuwaste.jobs.verdict import TOLD
-from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.show.layout import Look
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent, uncut
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 _NAMES: Final = {
     "failure": "Fails",
-    "failure_or_cancel": "or is ended",
-    "timeout": "Timed out",
+    "failure_or_cancel": "Fail/cancel",
+    "timeout": "Timeout",
     "walltime": "Run time",
     "memory": "Memory",
     "gpu_underused": "GPUs idle",
@@ -50,7 +50,7 @@ def predict_text(document: PredictionsDocument, look: Look) -> str:
 def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -> list[str]:
     request = prediction.request
     lines = look.title(f"{fit(request.name or 'job', 40)}: prediction")
-    lines += facts(_asked(request))
+    lines += look.facts(_asked(request))
     targets = prediction.targets
     if targets:
         lines += look.heading(f"Prediction by {_who(prediction)}")
@@ -60,9 +60,9 @@ def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -
     lines += _reasons(targets, look)
     if prediction.changes:
         lines += look.heading("What you can change")
-        lines += [line for change in prediction.changes for line in _change(change)]
+        lines += [line for change in prediction.changes for line in _change(change, look)]
     lines += _said(prediction, look)
-    noted = [line for note in (*prediction.notes, *notes) for line in bullet(harmless(note))]
+    noted = [line for note in (*prediction.notes, *notes) for line in look.bullet(harmless(note))]
     return [*lines, *look.heading("Notes"), *noted] if noted else lines
 
 
@@ -91,9 +91,9 @@ def _target(target: TargetPrediction, look: Look, *, own: bool) -> str:
     """Return one line; it has a bar only if the probability is based on jobs of the user."""
     name = _NAMES.get(target.target, fit(target.target, 12))
     if target.p is None:
-        return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
+        return fit(f"  {name:<12}{_quantiles(target)}", look.prose)
     if not own and target.source in _OF_SITE:
-        return f"  {name:<12}{percent(target.p)} of the site's jobs like it (none of this user is known)"
+        return f"  {name:<12}{percent(target.p)} of similar jobs at this site (no earlier job of yours is known)"
     said = _LEVELS.get(target.level, "")
     if target.source == "history":
         said = f"of your last {target.basis}" if target.basis > 1 else "of your last job"
@@ -130,7 +130,7 @@ def _reasons(targets: Sequence[TargetPrediction], look: Look) -> list[str]:
                 continue
             told.add(reason.text)
             effect = _effect(target, reason.effect)
-            lines += bullet(f"{harmless(reason.text)}{effect}")
+            lines += look.bullet(f"{harmless(reason.text)}{effect}")
     return [*look.heading("Why"), *lines] if lines else []
 
 
@@ -156,13 +156,13 @@ def _said(prediction: PredictDocument, look: Look) -> list[str]:
     return [*look.heading(title), *(f"  {harmless(line)}" for line in policy.lines)]
 
 
-def _change(change: RequestChange) -> list[str]:
+def _change(change: RequestChange, look: Look) -> list[str]:
     risks = [
-        f"{_NAMES.get(name, name).lower()} {change.before[name]:.0%} to {change.after[name]:.0%}"
+        f"{_NAMES.get(name, name).lower()} {say_percent(change.before[name])} to {say_percent(change.after[name])}"
         for name in ("failure", "timeout", "gpu_underused")
         if name in change.after
         and name in change.before
         and round(change.before[name], 2) != round(change.after[name], 2)
     ]
     text = "; ".join([harmless(change.text), *risks])
-    return [*bullet(text), f"        {harmless(change.option)}"]
+    return [*look.bullet(text), f"        {harmless(change.option)}"]

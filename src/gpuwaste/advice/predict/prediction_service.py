@@ -218,6 +218,7 @@ class Predictions(Part):
             own={target: list(said) for target, said in outlook.own.items()},
             script=outlook.script,
             whole_node=bool(advice.request.whole_node),
+            last_job=outlook.last_job,
         )
         policy = policy_preview(scope, advice.decision)
         return structs.replace(prediction, notes=[*prediction.notes, *notes], facts=facts, policy=policy)

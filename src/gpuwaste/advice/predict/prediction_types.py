@@ -97,6 +97,7 @@ class PredictFacts(Struct, kw_only=True, frozen=True):
         Meta(description="Whether the script is one with which jobs of this user and name failed."),
     ] = "unknown"
     whole_node: Annotated[bool, Meta(description="Whether the partition gives whole nodes.")] = False
+    last_job: Annotated[int | None, Meta(description="The user's last ended job of this name; null: none.")] = None
 
 
 class PredictDocument(Document, kw_only=True, frozen=True):

@@ -114,6 +114,11 @@ class Predictor:
         """Return sentences in exact numbers of the user's own last runs, by target."""
         return {} if self._recall is None else own_sentences(self._recall, request)
 
+    def last_job(self, request: JobRequest) -> int | None:
+        """Return the id of the user's last ended job of this name; None without one."""
+        runs = self._recall.runs(request.user, request.name) if self._recall is not None and request.name else []
+        return runs[0].job_id if runs else None
+
     def script_says(self, request: JobRequest, script: str) -> ScriptSays:
         """Return whether a run of this user and name failed with a script, given by its hash."""
         return "unknown" if self._recall is None else self._recall.script_says(request.user, request.name, script)

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from gpuwaste.advice.renewal.model_types import ModelDocument, ModelsDocument, ModelStatus, TargetStatus
 from gpuwaste.advice.renewal.trial_types import TrialDocument, TrialModel
+from gpuwaste.core.units import say_percent
 from gpuwaste.jobs.events.kinds.model import TargetEvidence
 from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, uncut
@@ -151,7 +152,7 @@ def _evidence_row(one: TargetEvidence) -> list[str]:
     if one.gain is not None and one.low is not None and one.high is not None:
         gain = f"{one.gain:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
     cells = [one.target, str(one.jobs), str(one.users), _signed(one.model_ap), _signed(one.other_ap), gain]
-    return [*cells, f"{one.better:.0%}", f"{_signed(one.model_brier)} > {_signed(one.other_brier)}"]
+    return [*cells, f"{say_percent(one.better)}", f"{_signed(one.model_brier)} > {_signed(one.other_brier)}"]
 
 
 def _signed(value: float | None) -> str:

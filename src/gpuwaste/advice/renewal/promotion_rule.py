@@ -13,6 +13,7 @@ from gpuwaste.advice.predict.manifest import BundleFiles
 from gpuwaste.advice.predict.model_comparison import PairedComparison, compare
 from gpuwaste.advice.renewal.trial_types import CONFIDENCE, MARGIN
 from gpuwaste.core.advice_config import ModelsConfig
+from gpuwaste.core.units import say_percent
 from gpuwaste.jobs.events.kinds.model import TargetEvidence
 
 _FIGURES: Final = ("jobs", "users", "base_rate", "average_precision", "recall_at_precision_0.95", "f1", "ece", "note")
@@ -38,7 +39,7 @@ def promotion(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Rene
             return RenewalDecision(
                 change=False,
                 reason=f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {MARGIN:g} "
-                f"in {share:.0%} of the draws, {CONFIDENCE:.0%} needed",
+                f"in {say_percent(share)} of the draws, {say_percent(CONFIDENCE)} needed",
             )
         if one.brier.share_above(0.0) >= CONFIDENCE:
             return RenewalDecision(
@@ -90,7 +91,7 @@ def _told(found: Mapping[str, PairedComparison], rule: ModelsConfig) -> Iterator
         share = gain.share_above(MARGIN)
         yield (
             f"{target}: average precision {gain.first:.3f} -> {gain.second:.3f}, better by {MARGIN:g} in "
-            f"{share:.0%} of the draws, {one.jobs} jobs of {one.users} users"
+            f"{say_percent(share)} of the draws, {one.jobs} jobs of {one.users} users"
         )
 
 

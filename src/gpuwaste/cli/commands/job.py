@@ -34,12 +34,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait", metavar="DURATION", help="wait for the figures of the ended job, at most 120s, 5m or 1h"
     )
+    parser.add_argument("--energy", action="store_true", help="print energy and cost in detail")
     add_formats(parser)
     add_config(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Query the hub and print its answer."""
+    from functools import partial
+
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.time_options import parse_seconds
     from gpuwaste.core.errors import NoDataError
@@ -58,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     except NoDataError:
         raise NoDataError(f"job {options.id}: no such job that you may see") from None
     wasted = wasted_share(*(run.totals for run in document.runs if run.start is not None))
-    return emit(raw, document, options, job_text, empty=False, wasted=wasted)
+    return emit(raw, document, options, partial(job_text, energy=options.energy), empty=False, wasted=wasted)
 
 
 def _parameters(options: argparse.Namespace) -> dict[str, str | int]:

@@ -33,12 +33,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", choices=_TABLES, default=_TABLES[0], help=f"rows of --csv and --parsable (default: {_TABLES[0]})"
     )
+    parser.add_argument("--energy", action="store_true", help="print energy and cost in detail")
     add_formats(parser)
     add_config(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Query the hub and print its answer."""
+    from functools import partial
+
     from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
     from gpuwaste.cli.time_options import query_of
     from gpuwaste.core.errors import NoDataError
@@ -56,7 +59,9 @@ def run(options: argparse.Namespace) -> int:
         left_out = document.jobs_left_out
         sys.stderr.write(f"gpuwaste: {left_out} jobs with less waste are not in the table: ask for a shorter time\n")
     wasted = wasted_share(document.totals)
-    return emit(raw, document, options, report_text, empty=not document.job_count, wasted=wasted)
+    return emit(
+        raw, document, options, partial(report_text, energy=options.energy), empty=not document.job_count, wasted=wasted
+    )
 
 
 def scope_of(options: argparse.Namespace) -> dict[str, str | int]:

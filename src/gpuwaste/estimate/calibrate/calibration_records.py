@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.files import open_plain
 from gpuwaste.core.typed import decode
+from gpuwaste.core.units import say_percent
 from gpuwaste.estimate.calibrate.calibration_folder import PLAN, RECORDS
 from gpuwaste.estimate.devices import find
 
@@ -85,7 +86,7 @@ def _unusable(record: Record, folder: Path) -> str:
     if record.status != "ok" or record.step_s is None:
         return "failed"
     if record.spread > MAX_SPREAD:
-        return f"repeats differ by more than {MAX_SPREAD:.0%}"
+        return f"repeats differ by more than {say_percent(MAX_SPREAD)}"
     place = (folder / record.program).resolve()
     inside = place.is_relative_to(folder.resolve()) and place.is_file()
     return "" if inside else "its program's file is missing"

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import say_number
+from gpuwaste.core.units import say_number, say_percent
 from gpuwaste.ledger.energy.energy_types import EnergyCost
 from gpuwaste.ledger.reports.report_types import AccountRow, DayRow
-from gpuwaste.show.layout import Look, bullet
+from gpuwaste.show.layout import Look
 from gpuwaste.show.terminal_cells import UNKNOWN, fit
 
 _SMALL: Final = 100
@@ -61,10 +61,10 @@ def energy_titles(energies: Iterable[EnergyCost | None]) -> tuple[str, ...]:
 def _wasted(energy: EnergyCost) -> str:
     """Return the wasted part; unknown for hours of older agents."""
     if energy.wasted_kwh is None or energy.wasted_share is None:
-        return "not known"
+        return "unknown"
     known = f"{energy_number(energy.wasted_kwh)} kWh"
-    if energy.wasted_kwh < energy.wasted_share * energy.kwh * (1 - _ROUNDED):
-        return f"at least {known} ({_percent(energy.wasted_share)} of the energy of which it is known)"
+    if _in_part(energy):
+        return f"at least {known} ({_percent(energy.wasted_share)} of the energy whose class is known)"
     return f"{known} ({_percent(energy.wasted_share)})"
 
 
@@ -82,12 +82,41 @@ def _costs(energy: EnergyCost) -> list[tuple[str, str]]:
             rows.append((name, f"{energy_number(value)} {unit}{more}"))
         elif missing:
             hours = "1 hour has" if missing == 1 else f"{missing} hours have"
-            rows.append((name, f"not known: {hours} no {what}"))
+            rows.append((name, f"unknown: {hours} no {what}"))
     return rows
 
 
 def _percent(ratio: float) -> str:
-    return f"{say_number(100 * ratio, 0)} %"
+    return say_percent(ratio)
+
+
+def energy_summary(energy: EnergyCost | None, look: Look) -> list[str]:
+    """Return one line: energy, cost and CO2e, with the wasted part of each; empty where none was measured."""
+    if energy is None:
+        return []
+    least = "at least " if _in_part(energy) else ""
+    parts = [_with_waste(energy.kwh, energy.wasted_kwh, "kWh", least)]
+    if energy.cost is not None:
+        parts.append(_with_waste(energy.cost, energy.wasted_cost, currency_name(energy)))
+    elif energy.hours_without_price:
+        parts.append("cost unknown")
+    if energy.co2e_kg is not None:
+        parts.append(_with_waste(energy.co2e_kg, energy.wasted_co2e_kg, "kg CO2e"))
+    elif energy.hours_without_carbon:
+        parts.append("CO2e unknown")
+    return ["", *look.bullet(f"Energy of the GPUs: {', '.join(parts)}; details: --energy")]
+
+
+def _with_waste(amount: float, wasted: float | None, unit: str, least: str = "") -> str:
+    part = "" if wasted is None else f" ({least}{energy_number(wasted)} wasted)"
+    return f"{energy_number(amount)} {unit}{part}"
+
+
+def _in_part(energy: EnergyCost) -> bool:
+    """Return whether the waste is known only of a part of the energy."""
+    if energy.wasted_kwh is None or energy.wasted_share is None:
+        return False
+    return energy.wasted_kwh < energy.wasted_share * energy.kwh * (1 - _ROUNDED)
 
 
 def energy_lines(energy: EnergyCost | None, look: Look) -> list[str]:
@@ -95,7 +124,10 @@ def energy_lines(energy: EnergyCost | None, look: Look) -> list[str]:
     rows = energy_words(energy)
     if not rows:
         return []
-    return [*look.heading("Energy of the GPUs"), *(line for name, value in rows for line in bullet(f"{name}: {value}"))]
+    return [
+        *look.heading("Energy of the GPUs"),
+        *(line for name, value in rows for line in look.bullet(f"{name}: {value}")),
+    ]
 
 
 def energy_headers(energies: Iterable[EnergyCost | None]) -> tuple[str, ...]:
@@ -137,7 +169,7 @@ def energy_day_lines(days: Sequence[DayRow], look: Look) -> list[str]:
         )
         for row in days[-_DAYS:]
     ]
-    lines = look.heading("Energy by the UTC day on which jobs ended")
+    lines = look.heading("Energy by UTC day of job end")
     lines += look.table(("DAY", "JOBS", *headers), cells, frozenset({0}))
     earlier = len(days) - _DAYS
     return [*lines, f"  ... and {earlier} earlier days (--table days --csv prints all)"] if earlier > 0 else lines

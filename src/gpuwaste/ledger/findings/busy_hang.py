@@ -9,7 +9,7 @@ SMs and draws little more than idle power, which is 10 to 20 % of the limit on d
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.units import format_duration
+from gpuwaste.core.units import say_duration
 from gpuwaste.ledger.finding import Finding, Fix, judgeable, plural, processes
 from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
@@ -25,7 +25,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         longest_s = max(d.use.hang_ms for d in hung) / 1000
         yield Finding(
             kind="busy_hang",
-            title=f"{plural(len(hung))} at 100 % without work for {format_duration(longest_s)}: probably a hang; "
+            title=f"{plural(len(hung))} at 100 % without work for {say_duration(longest_s)}: probably a hang; "
             "its time is not counted as waste",
             runs=(ledger.job.run_key,),
             evidence={

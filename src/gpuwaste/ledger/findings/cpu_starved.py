@@ -8,6 +8,7 @@ minutes), so that a start-up phase of reading data does not decide.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpuwaste.core.units import say_percent
 from gpuwaste.ledger.finding import Finding, Fix, cpus_per_task, judgeable, plural
 from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
@@ -31,8 +32,8 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         cpus = ledger.job.cpus or 1
         yield Finding(
             kind="cpu_starved",
-            title=f"GPUs at {mean:.0f} % with its {plural(cpus, 'CPU')} {min(1.0, ratio):.0%} busy: "
-            + ("load data with all CPUs" if ledger.whole_node else "ask for more CPUs"),
+            title=f"GPUs at {mean:.0f} % with its {plural(cpus, 'CPU')} {say_percent(min(1.0, ratio))} busy: "
+            + ("load data with all CPUs" if ledger.whole_node else "request more CPUs"),
             runs=(ledger.job.run_key,),
             evidence={"mean_pct": mean, "cpu_ratio": ratio, "cpus": cpus, "gpus": len(ledger.devices)},
             fixes=(_fix(ledger, cpus),),
@@ -48,7 +49,7 @@ def _fix(ledger: JobLedger, cpus: int) -> Fix:
         return Fix(f"load data with all {plural(per_node, 'CPU')} of a node (PyTorch: num_workers of DataLoader)")
     each = cpus_per_task(ledger.job)
     return Fix(
-        f"ask for more CPUs, {2 * per_node} on a node if the nodes have them, and load data with all of them "
+        f"request more CPUs, {2 * per_node} on a node if the nodes have them, and load data with all of them "
         "(PyTorch: num_workers of DataLoader)",
         (f"#SBATCH --cpus-per-task={2 * each}",) if each else (),
     )

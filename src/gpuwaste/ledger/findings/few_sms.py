@@ -12,6 +12,7 @@ of a hang (busy_hang) does not count.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpuwaste.core.units import say_percent
 from gpuwaste.ledger.finding import Finding, Fix, judgeable, plural
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
 
@@ -32,8 +33,8 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         use, share = least.use, least.use.sm_share or 0.0
         yield Finding(
             kind="few_sms",
-            title=f"{plural(len(few))} busy with {share:.0%} of the multiprocessors: larger batches, a MIG slice or a "
-            "shared GPU would do; this time is not counted as waste",
+            title=f"{plural(len(few))} busy with {say_percent(share)} of the multiprocessors: larger batches, a "
+            "MIG slice or a shared GPU would do; this time is not counted as waste",
             runs=(ledger.job.run_key,),
             evidence={
                 "gpus": len(few),
@@ -65,9 +66,11 @@ def _fixes(device: DeviceLedger) -> tuple[Fix, ...]:
     memory = device.use.memory_ratio
     room = memory is not None and memory < _MEMORY_LEFT
     more = (
-        f"larger batches: at most {memory or 0:.0%} of the GPU's memory is in use" if room else "fewer, larger kernels"
+        f"larger batches: at most {say_percent(memory or 0)} of the GPU's memory is in use"
+        if room
+        else "fewer, larger kernels"
     )
     return (
         Fix(f"give the GPU more work at a time ({more})"),
-        Fix("ask for a part of a GPU, a shard or a MIG slice, if the cluster has them", ("sinfo -o '%P %G'",)),
+        Fix("request a part of a GPU, a shard or a MIG slice, if the cluster has them", ("sinfo -o '%P %G'",)),
     )

@@ -1,4 +1,4 @@
-"""GPUs that no process of the job ever touched: the batch script asks for more than the program uses.
+"""GPUs that no process of the job ever touched: the batch script requests more than the program uses.
 
 Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. A run whose work
 is all on one GPU of several is reported by one_gpu_of_many, not here.
@@ -40,10 +40,10 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 def _title(never: int, used: int, gpus: int, *, whole_node: bool) -> str:
     if never == gpus:
-        what = f"no process ever used its {plural(gpus)}"
+        what = f"no process used its {plural(gpus)}"
         return f"{what}: run on them, or use a partition without GPUs" if whole_node else f"{what}: drop the request"
-    what = f"{never} of {plural(gpus)} never used by any process"
-    return f"{what}: run on all of them" if whole_node else f"{what}: ask for {used or 'none'}"
+    what = f"{never} of {plural(gpus)} used by no process"
+    return f"{what}: run on all of them" if whole_node else f"{what}: request {used or 'none'}"
 
 
 def _fixes(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[Fix, ...]:

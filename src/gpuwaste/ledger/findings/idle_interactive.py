@@ -7,14 +7,14 @@ it the idle runs count.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.units import format_duration
+from gpuwaste.core.units import say_duration
 from gpuwaste.ledger.finding import Finding, Fix, judgeable, memory_resident, plural
 from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
 CAUSE: Final = "idle interactive job"
 _RUNNING: Final = Fix("save your work, then exit the shell or the notebook server of the job")
 _ENDED: Final = Fix(
-    "exit the shell when the work is done, and ask for a shorter time: a forgotten job then ends earlier"
+    "exit the shell when the work is done, and request a shorter time limit: a forgotten job then ends earlier"
 )
 
 
@@ -30,8 +30,8 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         longest_s = max(d.wasted_ms for d in idle) / 1000
         yield Finding(
             kind="idle_interactive",
-            title=f"interactive, {plural(len(idle))} idle for {format_duration(longest_s)}: "
-            + ("leave it" if ledger.running else "exit the shell when the work is done"),
+            title=f"interactive job, {plural(len(idle))} idle for {say_duration(longest_s)}: "
+            + ("exit it if the work is done" if ledger.running else "exit the shell when the work is done"),
             runs=(ledger.job.run_key,),
             evidence={"gpus": len(idle), "idle_s": longest_s, "grace_s": settings.interactive_grace_s},
             fixes=(_RUNNING if ledger.running else _ENDED,),

@@ -8,7 +8,7 @@ idle_interactive, and of a run whose work is all on one GPU the others to one_gp
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuwaste.core.units import format_duration
+from gpuwaste.core.units import say_duration
 from gpuwaste.ledger.finding import Finding, Fix, judgeable, memory_resident, plural, processes
 from gpuwaste.ledger.findings.one_gpu_of_many import applies
 from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
@@ -30,7 +30,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         worked = [d for d in ledger.devices if d.use.last_active_ms is not None]
         if applies(ledger, settings):
             worked = [max(worked, key=lambda d: d.use.pct_ms)]
-        tail = format_duration(tail_ms / 1000)
+        tail = say_duration(tail_ms / 1000)
         yield Finding(
             kind="idle_tail",
             title=f"{plural(len(worked))} idle for the last {tail} of the run: what ran then?",

@@ -7,6 +7,7 @@ of waste, so that short pauses of a large model are not worth a line.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpuwaste.core.units import say_percent
 from gpuwaste.ledger.finding import Finding, judgeable, memory_resident, plural
 from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
 
@@ -24,7 +25,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         share = max(d.use.memory_ratio or 0.0 for d in held)
         yield Finding(
             kind="memory_resident",
-            title=f"{plural(len(held))} idle with up to {share:.0%} of the memory in use: exempt, for information",
+            title=f"{plural(len(held))} idle with up to {say_percent(share)} of the GPU memory in use: exempt",
             runs=(ledger.job.run_key,),
             evidence={"gpus": len(held), "memory_share": share},
             fixes=(),

@@ -27,7 +27,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         yield Finding(
             kind="one_gpu_of_many",
             title=f"all work on one GPU, {len(idle)} of {plural(len(devices))} idle: "
-            + ("run on all of them" if ledger.whole_node else "ask for one, or run on all of them"),
+            + ("run on all of them" if ledger.whole_node else "request one, or run on all of them"),
             runs=(ledger.job.run_key,),
             evidence={
                 "gpus": len(devices),

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+from gpuwaste.core.units import GpuTimeUnit, say_duration
 from gpuwaste.ledger.now.now_types import IdleJob, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
-from gpuwaste.show.layout import Look, bullet, facts
-from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, share, short, uncut
+from gpuwaste.show.layout import Column, Look
+from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, local_time, share, short, uncut
 
 _LEVELS: Final = ("high", "moderate", "low", "idle", "suspended", "unknown")
-_IDLE_HEADERS: Final = ("JOBID", "GPUS", "IDLE", "SINCE", "IDLE FOR", "WASTED", "TOLD", "USER: NAME")
-_SILENT_HEADERS: Final = ("NODE", "GPUS", "JOBS", "LAST REPORT", "SILENT", "STATE")
+_SILENT_HEADERS: Final = ("NODE", "GPUS", "JOBS", "LAST REPORT", "SILENT FOR", "STATE")
 _QUEUE_HEADERS: Final = ("PARTITION", "JOBS", "GPUS", "OLDEST", "LONGEST WAIT")
 _ROWS: Final = 20
 
@@ -18,32 +18,34 @@ def now_text(document: NowDocument, look: Look) -> str:
     """Render the document; healthy nodes are only in its other formats."""
     now = document.generated
     lines = look.title(f"GPUs now: {local_time(now, look.zone)}") if look.header else []
-    lines += _totals(document.totals, document.ages, now)
+    lines += _totals(document.totals, document.ages, now, look)
     lines += ["", *(_level(document.totals, name, look) for name in _LEVELS if _shown(document.totals, name))]
-    lines += look.heading("Jobs that hold idle GPUs, largest waste first")
+    lines += look.heading("Jobs with idle GPUs, largest waste first")
     lines += _idle_table(document.idle, document.idle_left_out, look)
-    lines += look.heading("Nodes with held GPUs that report nothing, longest silence first")
+    lines += look.heading("Nodes with allocated GPUs that report nothing, longest silence first")
     lines += _silent_table(document.silent, document.totals.silent_nodes, now, look)
     lines += look.heading("Pending jobs")
     lines += _queue_table(document.queue, look)
-    notes = [line for note in document.notes for line in bullet(note)]
+    notes = [line for note in document.notes for line in look.bullet(note)]
     return "\n".join([*lines, *(look.heading("Notes") if notes else ()), *notes]) + "\n"
 
 
-def _totals(totals: NowTotals, ages: NowAges, now: int) -> list[str]:
+def _totals(totals: NowTotals, ages: NowAges, now: int, look: Look) -> list[str]:
     of = UNKNOWN if totals.gpus is None else str(totals.gpus)
-    read = UNKNOWN if ages.accounting_read is None else f"{short(max(0, now - ages.accounting_read))} ago"
+    accounting = "not read yet"
+    if ages.accounting_read is not None:
+        accounting = f"read {say_duration(max(0, now - ages.accounting_read))} ago"
     reports = UNKNOWN
     if ages.report_median_s is not None:
-        reports = f"{short(ages.report_median_s)} old, at most {short(ages.report_max_s)}"
-    return facts(
+        reports = f"median {short(ages.report_median_s)} old, oldest {short(ages.report_max_s)}"
+    return look.facts(
         [
-            ("GPUs held", f"{totals.held} of {of}"),
+            ("Allocated", f"{totals.held} of {of} GPUs"),
             ("Jobs", str(totals.jobs)),
-            ("Wasted", f"{short(totals.idle_wasted_s)} by GPUs idle now"),
-            ("Accounting", f"read {read}" if read != UNKNOWN else "not read yet"),
+            ("Wasted", f"{GpuTimeUnit.of([totals.idle_wasted_s]).words(totals.idle_wasted_s)} by the GPUs idle now"),
+            ("Accounting", accounting),
             ("Reports", reports),
-            *([("Shares", str(totals.shares))] if totals.shares else []),
+            *([("Shared GPUs", f"{totals.shares} parts allocated")] if totals.shares else []),
         ]
     )
 
@@ -62,21 +64,24 @@ def _level(totals: NowTotals, level: str, look: Look) -> str:
 def _idle_table(rows: Sequence[IdleJob], left_out: int, look: Look) -> list[str]:
     if not rows and not left_out:
         return ["  none"]
-    cells = [
-        (
-            uncut(row.printed_id),
-            str(row.gpus),
-            str(row.idle),
-            local_time(row.since, look.zone)[5:16],
-            short(row.reported - row.since),
-            short(row.wasted_s),
-            told(row) or UNKNOWN,
-            fit(f"{row.user}: {row.name}", 20),
-        )
-        for row in rows
-    ]
-    lines = look.table(_IDLE_HEADERS, cells, frozenset({0, 3, 6, 7}))
-    return [*lines, f"  ... and {left_out} more with less waste (--limit)"] if left_out else lines
+    unit = GpuTimeUnit.of(row.wasted_s for row in rows)
+    lines = look.fitted(
+        [
+            Column("JOBID", [uncut(row.printed_id) for row in rows], left=True),
+            Column("GPUS", [str(row.gpus) for row in rows], rank=2),
+            Column("IDLE", [str(row.idle) for row in rows], rank=1),
+            Column("SINCE", [local_time(row.since, look.zone)[5:16] for row in rows], left=True, rank=4),
+            Column("IDLE FOR", [clock(row.reported - row.since) for row in rows], rank=3),
+            Column(unit.name.upper(), [unit.number(row.wasted_s) for row in rows]),
+            Column("ADVICE", [told(row) or UNKNOWN for row in rows], left=True, rank=5),
+            Column("USER: NAME", [f"{row.user}: {row.name}" for row in rows]),
+        ]
+    )
+    lines += [f"  ... and {left_out} more with less waste (--limit)"] if left_out else []
+    if not look.header:
+        return lines
+    advice = "; ADVICE: given by sbatch at submission" if "ADVICE" in lines[0] else ""
+    return [*lines, *look.bullet(f"{unit.name.upper()}: wasted by the idle GPUs{advice}")]
 
 
 def told(job: IdleJob) -> str:
@@ -89,14 +94,14 @@ def _silent_table(rows: Sequence[SilentNode], count: int, now: int, look: Look) 
     if not count:
         return ["  none"]
     if not rows:
-        return [f"  {count}, none with a job of yours"]
+        return [f"  {count}, none runs a job of yours"]
     cells = [
         (
             uncut(row.node),
             str(row.gpus),
             str(row.jobs),
             local_time(row.since, look.zone),
-            short(max(0, now - row.since)),
+            clock(max(0, now - row.since)),
             fit(row.state, 16) or UNKNOWN,
         )
         for row in rows[:_ROWS]
@@ -115,7 +120,7 @@ def _queue_table(rows: Sequence[QueueRow], look: Look) -> list[str]:
             str(row.jobs),
             str(row.gpus),
             local_time(row.oldest, look.zone),
-            short(row.longest_wait_s),
+            clock(row.longest_wait_s),
         )
         for row in rows[:_ROWS]
     ]

@@ -229,10 +229,10 @@ def top_document(
 def notes_of(sums: RunSums, cut: int = 0) -> list[str]:
     """Return the notes about some of the runs that a reader must know; `cut` runs are cut by the window."""
     said = (
-        (sums.running, "still running: their figures are provisional"),
-        (sums.beyond, "reported on more GPUs than accounting has for them: the additional ones are not counted"),
-        (cut, "partly outside the requested time: totals contain the part inside, job lines the full run"),
-        (sums.conflicts, "with GPUs about which the sources of the device map disagree: their time is unknown"),
+        (sums.running, "still running: figures are provisional"),
+        (sums.beyond, "reported on more GPUs than in accounting: the additional GPUs are not counted"),
+        (cut, "partly outside the requested time: totals count only the part inside, job lines the full run"),
+        (sums.conflicts, "with GPUs that several jobs claim: this GPU time is unknown"),
     )
     return [f"{'1 job' if count == 1 else f'{count} jobs'} {words}" for count, words in said if count]
 

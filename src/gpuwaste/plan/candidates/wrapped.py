@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from gpuwaste.core.units import say_duration
+from gpuwaste.core.units import say_duration, say_percent
 from gpuwaste.plan.candidates import RequestCandidate
 from gpuwaste.plan.outlook import cost_of
 from gpuwaste.plan.plan_request import PlanRequest
@@ -46,8 +46,8 @@ def _advice(asked: PlanRequest, way: Way, title: str) -> RequestCandidate:
     jobs = f"{CHAIN_JOBS} jobs" if way == "vertical" else f"{MANY} parallel jobs"
     text = (
         f"{found.verdict}: {where}, wrapping {jobs} of {say_duration(JOB_RUN_S)} {_effect(found)} of their run time on "
-        f"average ({found.least:+.1%} to {found.most:+.1%}; later end in {found.longer:.0%} of {found.cases} simulated "
-        "cases)"
+        f"average ({100 * found.least:+.1f} % to {100 * found.most:+.1f} %; later end in {say_percent(found.longer)} "
+        f"of {found.cases} simulated cases)"
     )
     if way == "vertical":
         late = gain(way, share, idle=idle, pause_s=AFTER_END_S)
@@ -56,7 +56,7 @@ def _advice(asked: PlanRequest, way: Way, title: str) -> RequestCandidate:
 
 
 def _effect(found: Gain) -> str:
-    return f"saved {found.mean:.1%}" if found.mean >= 0 else f"cost {-found.mean:.1%}"
+    return f"saved {100 * found.mean:.1f} %" if found.mean >= 0 else f"cost {-100 * found.mean:.1f} %"
 
 
 def _follows(asked: PlanRequest) -> bool:

@@ -35,8 +35,8 @@ def test_who_wasted_is_told_once(rig: Rig) -> None:
         rig.clock.advance(60)
     (mail,) = rig.mail.received
     assert mail.to == ("alice@example.org",)
-    assert "10.0h" in str(mail.message["Subject"])
-    assert "1 job of yours" in mail.text
+    assert "10.0 GPU-hours" in str(mail.message["Subject"])
+    assert "1 job with GPUs" in mail.text
     assert "gpuwaste notify off" in mail.text
     assert rig.rows() == {"alice": ("sent", ""), "bob": ("not", "little_waste")}
 
@@ -182,7 +182,7 @@ def test_what_is_not_delivered_in_its_period_is_given_up(rig: Rig) -> None:
     rig.clock.advance(DAY)
     rig.notifier.step()
     assert len(rig.mail.received) == 1
-    assert "20.0h" in str(rig.mail.received[0].message["Subject"])
+    assert "20.0 GPU-hours" in str(rig.mail.received[0].message["Subject"])
     statuses = [row["status"] for row in rig.parts.service._planner.notices.listed(0, 2**40, user="alice")]
     assert sorted(statuses) == ["failed", "sent"]
 
@@ -225,7 +225,7 @@ def test_daily_digests_keep_the_cooldown(rig: Rig) -> None:
         rig.to_period_end()
         rig.notifier.step()
     assert len(rig.mail.received) == 3
-    assert "3 jobs of yours" in rig.mail.received[-1].text
+    assert "3 jobs with GPUs" in rig.mail.received[-1].text
 
 
 def test_the_staff_s_week(rig: Rig) -> None:

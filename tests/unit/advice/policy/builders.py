@@ -18,7 +18,7 @@ FAILS = Expectation("failure", "site model", 9000, p=0.97, level="reject", why=(
 GPUS = Expectation(
     "gpus_needed", "history", 14, quantiles={"0.5": 1.0}, why=("your last 14 jobs named train used 1 of 4 GPUs",)
 )
-FEWER = Suggestion("gpus", "#SBATCH --gres=gpu:1", "your last such job worked on 1 of 4 GPUs", 3.0)
+FEWER = Suggestion("gpus", "#SBATCH --gres=gpu:1", "your last such job used 1 of 4 GPUs", 3.0)
 REJECTING = """
 [policy]
 name = "strict"

@@ -163,7 +163,7 @@ def test_below_the_floor_it_falls_back_to_shadow() -> None:
     assert said(0.0, 1000, f"{REJECTING}[floor]\nprecision = 0\n") == ("reject", "reject", "")
     assert _said(decide(BAD, policy, day=Day(known={"other": (0.0, 1000)}))) == ("reject", "reject", "")
     steps = decide(BAD, policy, day=Day(known={"strict": (0.25, 40)})).steps
-    assert "25% of its last 40 warnings and rejects were right" in steps[-1].text
+    assert "25 % of its last 40 warnings and rejects were right" in steps[-1].text
 
 
 def test_a_stale_advisor_says_nothing() -> None:

@@ -13,22 +13,46 @@ from gpuwaste.jobs.verdict import MAX_LINE
 
 
 def test_a_warning_says_what_why_and_which_option() -> None:
-    """The words of the user's own history and the option without #SBATCH."""
-    assert decide(WASTES, REJECTING).lines == (
-        "gpuwaste: this job likely needs fewer than the 4 GPUs that it asks for",
+    """What the user's own jobs did, the option without #SBATCH, and where to read more."""
+    assert decide(WASTES, REJECTING, last_job=4698).lines == (
         "gpuwaste: your last 14 jobs named train used 1 of 4 GPUs",
         "gpuwaste: use --gres=gpu:1",
+        "gpuwaste: details: gpuwaste job 4698",
     )
+
+
+def test_one_earlier_job_is_a_fact_and_no_estimate() -> None:
+    """A single earlier job is "your last job"; no line calls anything likely or probable."""
+    once = replace(GPUS, basis=1, why=("your last job named train used 1 of 4 GPUs",))
+    policy = '[policy]\nmode = "warn"\n[targets.gpus]\nwarn = 0.75\nbasis = 1\n'
+    lines = decide(WASTES, policy, expected=(once,), last_job=7).lines
+    assert lines[0] == "gpuwaste: your last job named train used 1 of 4 GPUs"
+    assert not any(word in line for line in lines for word in ("likely", "probably", "estimated"))
+
+
+def test_details_are_left_out_where_three_lines_are_taken_or_no_job_is_known() -> None:
+    """A long reason takes a line of its own; without an earlier job of this name there is nothing to read."""
+    long = replace(FAILS, why=("x" * 120,))
+    lines = decide(BAD, REJECTING, expected=(long,), last_job=7).lines
+    assert len(lines) == 3
+    assert not any("details:" in found for found in (*lines, *decide(BAD, REJECTING).lines))
 
 
 def test_a_reject_names_the_policy_and_the_override() -> None:
     """The override is in the last line wherever it is allowed."""
+    what = "gpuwaste: rejected by policy strict: this job will probably fail (estimated 97 %)"
+    how = "gpuwaste: see how your last jobs ended: gpuwaste report"
     assert decide(BAD, REJECTING).lines == (
-        "gpuwaste: rejected by policy strict: this job likely fails (estimated 97%)",
+        what,
         "gpuwaste: 6 of your last 8 jobs failed",
-        "gpuwaste: see how your last jobs ended: gpuwaste report, or resubmit with --comment=gpuwaste:override=REASON",
+        f"{how}, or resubmit with --comment=gpuwaste:override=REASON",
     )
-    assert "override" not in decide(BAD, f"{REJECTING}[override]\nallowed = false\n").lines[2]
+    assert decide(BAD, REJECTING, last_job=7).lines == (
+        f"{what}; 6 of your last 8 jobs failed",
+        f"{how}, or resubmit with --comment=gpuwaste:override=REASON",
+        "gpuwaste: details: gpuwaste job 7",
+    )
+    assert decide(BAD, f"{REJECTING}[override]\nallowed = false\n").lines[2] == how
 
 
 def test_overrides_that_are_used_up_are_said() -> None:
@@ -44,7 +68,7 @@ def test_an_option_is_whole_or_not_there() -> None:
     override = ", or resubmit with --comment=gpuwaste:override=REASON"
     for size, whole in ((40, True), (500, False)):
         option = f"--gres=gpu:{'a' * size}"
-        told = decide(WASTES, policy, suggestions=(replace(FEWER, option=option),)).lines[2]
+        told = decide(WASTES, policy, suggestions=(replace(FEWER, option=option),)).lines[1]
         assert told.endswith(override)
         assert len(told) <= MAX_LINE
         assert ("--gres" in told) is (option in told) is whole
@@ -53,7 +77,7 @@ def test_an_option_is_whole_or_not_there() -> None:
 def test_the_strongest_comes_first() -> None:
     """A reject for failures goes before a warning on GPUs, and its advice stands alone."""
     lines = decide(WASTES, REJECTING, script="same", expected=(GPUS, FAILS)).lines
-    assert "likely fails" in lines[0]
+    assert "will probably fail" in lines[0]
     assert "--gres" not in lines[2]
 
 
@@ -67,7 +91,7 @@ def test_shadow_keeps_the_lines_that_would_have_been() -> None:
 def test_the_history_s_numbers_are_not_called_an_estimate() -> None:
     """A share of three jobs is no probability of 100 %."""
     lines = decide(BAD, REJECTING, expected=(replace(FAILS, source="history", basis=3, p=1.0),)).lines
-    assert lines[0] == "gpuwaste: rejected by policy strict: this job likely fails"
+    assert lines[0] == "gpuwaste: rejected by policy strict: 6 of your last 8 jobs failed"
 
 
 def test_a_limit_is_advised_never_changed() -> None:

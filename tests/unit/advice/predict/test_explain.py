@@ -70,7 +70,7 @@ def test_durations_are_told_beside_the_limit() -> None:
         {"name_run_max_of_limit": -50.0, "shape_run_1": -0.0001}, references={"name_run_max_of_limit": 0.5}
     )
     (reason,) = _reasons(model, state)
-    assert reason.text == "you asked for 12 h; your last 6 jobs named train ran 20 min to 35 min"
+    assert reason.text == "you requested 12 h; your last 6 jobs named train ran 20 min to 35 min"
 
 
 def test_all_groups_are_one_call() -> None:

@@ -51,7 +51,7 @@ def test_a_job_that_asks_for_far_too_much_gets_three_lines() -> None:
     ]
     limit = found["#SBATCH --time"]
     assert (limit.before["time_limit_s"], limit.after["time_limit_s"]) == (12 * HOUR_S, 2400)
-    assert limit.text == "99 of 100 such jobs end within 38 min; you ask for 12 h"
+    assert limit.text == "99 of 100 such jobs end within 38 min; you requested 12 h"
     assert found["#SBATCH --gres"].after["gpus"] == 1
     assert found["#SBATCH --mem"].after["mem_b"] == 6 * GIB
 
@@ -136,7 +136,7 @@ def test_history_shortens_a_limit_that_no_run_came_near() -> None:
     runs = [Run(run_s=1200.0 + 60 * n) for n in range(8)]
     found = _changes(None, TRAIN, history(runs))["#SBATCH --time"]
     assert found.option == "#SBATCH --time=00:30:00"
-    assert found.text == "the longest of your last 8 such jobs ran 27 min; you ask for 12 h"
+    assert found.text == "the longest of your last 8 such jobs ran 27 min; you requested 12 h"
     late = [*runs[:7], Run(Outcome.TIMEOUT, run_s=12.0 * HOUR_S)]
     assert "#SBATCH --time" not in _changes(None, TRAIN, history(late))
 

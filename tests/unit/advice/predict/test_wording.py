@@ -32,7 +32,7 @@ def view() -> VectorView:
         ("name_fail_1", "your last job named train failed"),
         ("name_fail_2", "the second last of your jobs named train did not fail"),
         ("name_run_1", "your last job named train ran 27 min"),
-        ("name_gpu_active", "your last job named train worked on 1 GPU"),
+        ("name_gpu_active", "your last job named train used 1 GPU"),
         ("name_queued", "0 of your jobs named train are waiting"),
         ("limit", "a time limit of 12 h"),
         ("nodes", "1 node"),
@@ -70,19 +70,29 @@ def test_other_people_s_jobs_are_told_without_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (5400, "90 min"), (7200, "2 h"), (12600, "3.5 h"), (345600, "4 days")],
+    [
+        (0, "0 s"),
+        (119, "1 min 59 s"),
+        (120, "2 min"),
+        (629, "10 min"),
+        (3590, "1 h"),
+        (5400, "1 h 30 min"),
+        (12600, "3 h 30 min"),
+        (345600, "4 d"),
+        (360000, "4 d 4 h"),
+    ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
-    """Seconds, minutes, hours, days."""
+    """The two largest units; seconds only below ten minutes."""
     assert say_duration(seconds) == text
 
 
 def test_amounts_have_their_unit() -> None:
     """Seconds, hours and days as durations, bytes as sizes, ratios with two digits, counts whole."""
     assert [amount(90, "s"), amount(15, "h"), amount(2.5, "d"), amount(3 * GIB, "B")] == [
-        "90 s",
+        "1 min 30 s",
         "15 h",
-        "60 h",
+        "2 d 12 h",
         "3.0 GiB",
     ]
     assert [amount(3.0, ""), amount(0.25, ""), amount(2.55, "")] == ["3", "0.25", "2.5"]

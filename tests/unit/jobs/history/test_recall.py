@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.advice.predict.from_history import gpus_needed, own_sentences
+from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.job_table import GpuUse, table_of
 from gpuwaste.jobs.history.outcome import Outcome, outcome_of
 from gpuwaste.jobs.history.recall import RING, Recall
@@ -29,6 +31,16 @@ def recalled(jobs: list[JobRecord], active: dict[int, int] | None = None, script
         if active and job.job_id in active:
             recall.used(job, active[job.job_id])
     return recall
+
+
+def test_the_last_job_of_a_name_is_the_one_to_read() -> None:
+    """Advice points to the user's newest ended job of the same name; nothing of another name, another user, no name."""
+    recall = recalled([run(7), run(9), run(8), run(11, name="other"), run(12, user="bob")])
+    predictor = Predictor(None, HistoryState(), recall=recall)
+    assert predictor.last_job(ASK) == 8  # the last one that was told to end
+    assert predictor.last_job(replace(ASK, name="new")) is None
+    assert predictor.last_job(replace(ASK, name="")) is None
+    assert Predictor(None, HistoryState()).last_job(ASK) is None
 
 
 def test_a_table_says_what_its_ends_say() -> None:

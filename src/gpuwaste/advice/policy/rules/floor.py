@@ -6,6 +6,7 @@ The advisor keeps the precision; without it, or with too few verdicts behind it,
 from typing import Final
 
 from gpuwaste.advice.policy.policy_case import PolicyCase
+from gpuwaste.core.units import say_percent
 
 ORDER: Final = 510
 
@@ -21,6 +22,6 @@ def apply(case: PolicyCase) -> None:
     case.hold("pass", "floor")
     case.step(
         "floor",
-        f"{known[0]:.0%} of its last {known[1]} warnings and rejects were right, the floor is {floor.precision}:"
-        " it falls back to shadow mode",
+        f"{say_percent(known[0])} of its last {known[1]} warnings and rejects were right, the floor is "
+        f"{floor.precision}: it falls back to shadow mode",
     )

@@ -6,6 +6,7 @@ Their users see nothing, because a warning could change what they do.
 from typing import Final
 
 from gpuwaste.advice.policy.policy_case import PolicyCase
+from gpuwaste.core.units import say_percent
 
 ORDER: Final = 560
 
@@ -16,4 +17,4 @@ def apply(case: PolicyCase) -> None:
     if case.action == "reject" and ratio and case.draws and case.chance() < ratio:
         case.sampled = True
         case.hold("pass", "random")
-        case.step("sample", f"one of the {ratio:.0%} of rejects that are accepted at random")
+        case.step("sample", f"one of the {say_percent(ratio)} of rejects that are accepted at random")

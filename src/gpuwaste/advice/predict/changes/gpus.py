@@ -37,7 +37,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
     if whole >= request.gpus or (kept and not whole):
         return None
     expected = f"{number(found[0] * 100)} of 100 such jobs use at most {used}"
-    jobs = "such job worked on" if needed.basis == 1 else f"{needed.basis} such jobs worked on at most"
+    jobs = "such job used" if needed.basis == 1 else f"{needed.basis} such jobs used at most"
     text = f"your last {jobs} {used}" if needed.source == "history" else expected
     return ChangeProposal(
         request=replace(request, gpus=whole, gpu_type=request.gpu_type if whole else ""),

@@ -31,7 +31,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
         request=replace(request, mem_b=gib * _GIB),
         option=_line(request, gib, said),
         text=f"{found[0] * 100:g} of 100 such jobs use at most {format_size(found[1])}; "
-        f"you ask for {format_size(request.mem_b)}",
+        f"you requested {format_size(request.mem_b)}",
         before={"mem_b": float(request.mem_b)},
         after={"mem_b": float(gib * _GIB)},
     )

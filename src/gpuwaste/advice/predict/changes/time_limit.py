@@ -39,7 +39,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
     return ChangeProposal(
         request=replace(request, time_limit_s=shorter),
         option=f"#SBATCH --time={format_duration(shorter)}",
-        text=f"{share_text(level, walltime)} {ran} {say_duration(longest_s)}; you ask for {say_duration(limit)}",
+        text=f"{share_text(level, walltime)} {ran} {say_duration(longest_s)}; you requested {say_duration(limit)}",
         before={"time_limit_s": float(limit)},
         after={"time_limit_s": float(shorter)},
     )

@@ -13,15 +13,15 @@ from gpuwaste.jobs.history.recurrences import PEAK_UNIT_B
 MEMORY_FEATURES = (
     Feature("peak_1", "B", "the last of the {jobs} used {value} of memory at most"),
     Feature("peak_max", "B", "the largest of the last 3 {jobs} used {value} of memory at most"),
-    Feature("peak_1_of_asked", "", "the last of the {jobs} used {value} of the memory asked for now"),
-    Feature("peak_max_of_asked", "", "the largest of the last 3 {jobs} used {value} of the memory asked for now"),
+    Feature("peak_1_of_asked", "", "the last of the {jobs} used {value} of the memory requested now"),
+    Feature("peak_max_of_asked", "", "the largest of the last 3 {jobs} used {value} of the memory requested now"),
 )
 _PEAK = LASTS.index("peak_1")
 _UNIT_B = np.float32(PEAK_UNIT_B)
 GPU_FEATURES = (
     Feature("gpu_used", "", "the GPUs of the last of the {jobs} were used {value} of the time"),
-    Feature("gpu_active", "", "the last of the {jobs} worked on {value} GPUs"),
-    Feature("gpu_active_share", "", "the last of the {jobs} worked on {value} of the GPUs it had"),
+    Feature("gpu_active", "", "the last of the {jobs} used {value} GPUs"),
+    Feature("gpu_active_share", "", "the last of the {jobs} used {value} of its GPUs"),
 )
 _ACTIVE, _ASKED = LASTS.index("active"), LASTS.index("asked")
 _COPIED = _ACTIVE + 1

@@ -1,0 +1,44 @@
+"""Units: GPU-time in one unit that adds up as printed, percent in one way."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuwaste.core.units import GpuTimeUnit, say_percent
+
+_AMOUNTS = st.lists(st.integers(0, 10_000_000), min_size=1, max_size=12)
+
+
+def test_the_largest_amount_chooses_the_unit_and_the_digits() -> None:
+    """GPU-minutes only where all are below a GPU-hour; fewer decimals for larger amounts."""
+    found = [GpuTimeUnit.of([90.0, largest]).words(90.0) for largest in (600.0, 3600.0, 40_000.0, 4_000_000.0)]
+    found.append(GpuTimeUnit.of([0.0, None]).words(0.0))
+    assert found == ["1.5 GPU-minutes", "0.03 GPU-hours", "<0.1 GPU-hours", "<1 GPU-hours", "0 GPU-hours"]
+    assert GpuTimeUnit.of([4_000_000.0]).words(4_000_000.0) == "1,111 GPU-hours"
+
+
+@given(_AMOUNTS)
+def test_parts_add_up_to_the_total_as_printed(amounts: list[int]) -> None:
+    """Whatever the amounts: the printed parts, those too small for a digit as 0, are the printed total."""
+    unit = GpuTimeUnit.of([float(sum(amounts))])
+    scale = 10**unit.decimals
+    printed = unit.parts([float(amount) for amount in amounts], float(sum(amounts)))
+    numbers = [0 if cell.startswith("<") else round(float(cell.replace(",", "")) * scale) for cell in printed]
+    total = unit.number(float(sum(amounts)))
+    assert sum(numbers) == (0 if total.startswith("<") else round(float(total.replace(",", "")) * scale))
+    assert all(cell != "0" for cell, amount in zip(printed, amounts, strict=True) if amount)
+
+
+def test_parts_that_are_not_all_of_the_total_are_rounded_alone() -> None:
+    """The rows of one page of a table are not made to add up to the sum of all pages."""
+    assert GpuTimeUnit.of([360_000.0]).parts([3600.0, 7400.0], 360_000.0) == ["1.0", "2.1"]
+
+
+def test_percent_has_a_blank_and_hides_no_small_part() -> None:
+    """A little is <1 %, almost all is >99 %."""
+    assert [say_percent(ratio) for ratio in (0.0, 0.001, 0.4, 0.999, 1.0)] == [
+        "0 %",
+        "<1 %",
+        "40 %",
+        ">99 %",
+        "100 %",
+    ]
