@@ -1,11 +1,13 @@
 """Actions of a command, such as `model train`: the files of its package, found by name, as commands are."""
 
 import argparse
+import os
 from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gpuwaste.cli.help_text import describe
+from gpuwaste.cli.old_names import new_name
 from gpuwaste.core.registry import ModuleRegistry
 
 if TYPE_CHECKING:
@@ -79,6 +81,9 @@ class _ActionOrFile(_SubParsers):
         if word in self.choices.keys() and not namespace.files:  # noqa: SIM118 - the names, not any word
             super().__call__(parser, namespace, values, option_string)
             return
+        moved = new_name((*parser.prog.split()[1:], word))
+        if moved and not os.path.exists(word):  # noqa: PTH110 pathlib costs start-up
+            parser.error(moved)
         try:
             namespace.files = (*namespace.files, path_word(word))
         except argparse.ArgumentTypeError as error:

@@ -155,6 +155,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "model none": (None, "model list --models-dir {place}/empty"),
     "model waits": (None, "model list --waits --models-dir {place}/empty"),
     "notify": (None, "digest preview"),
+    "notify": (None, "notify off"),
     "now": (None, "now"),
     "plan": (script, "plan {place}/job.sh"),
     "plan none": (None, "plan {place}/none.sh"),

@@ -116,16 +116,10 @@ def test_every_declared_command_prints_its_help(capsys: pytest.CaptureFixture[st
     ]
     assert len(found) >= 6
     for name, command in found:
+        if name == "actions":  # with a text of its own: gpuwaste rules actions
+            continue
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    *(
-                        {"actions": ["rules", "actions"]}.get(name)
-                        or [name, *([command.action] if command.action else [])]
-                    ),
-                    "--help",
-                ]
-            )
+            main([name, *([command.action] if command.action else []), "--help"])
         assert ended.value.code == 0
         assert (command.about or "options:") in " ".join(capsys.readouterr().out.replace(".", "").split()).replace(
             command.about[:1].upper() + command.about[1:], command.about

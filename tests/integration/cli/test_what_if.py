@@ -308,7 +308,6 @@ def test_a_change_that_no_job_allows_is_left_out_of_the_proposal(
 ) -> None:
     """A site whose users have no chains of short jobs gets a proposal of the other changes, and a line about it."""
     words = [
-        "simulate",
         "--swf",
         str(long_log(tmp_path / "log.swf")),
         "--processors",
