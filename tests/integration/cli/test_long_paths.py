@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "model add": (None, "model add {place}/none"),
     "model none": (None, "model list --models-dir {place}/empty"),
     "model waits": (None, "model list --waits --models-dir {place}/empty"),
-    "notify": (None, "digest preview"),
+    "digest": (None, "digest preview"),
     "notify": (None, "notify off"),
     "now": (None, "now"),
     "plan": (script, "plan {place}/job.sh"),

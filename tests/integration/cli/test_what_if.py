@@ -299,8 +299,6 @@ def test_one_change_is_proposed_and_kept_for_the_hub(
     assert json.loads(kept.read_text())["document"]["proposal"] == proposal
     assert main(["simulate", "what-if", "processors=+4", *words]) == 0
     assert "Proposal" in capsys.readouterr().out
-    assert main(words) == 2
-    assert "--propose: needs --what-if NAMES" in capsys.readouterr().err
 
 
 def test_a_change_that_no_job_allows_is_left_out_of_the_proposal(
