@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.job_sources import file_source
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
@@ -88,13 +89,13 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
 
 @contextmanager
 def _resumable(store: "HistoryStore", key: str, path: Path) -> "Iterator[None]":
-    """Print at Ctrl-C that the imported part is kept."""
+    """Raise Interrupted at Ctrl-C where the imported part is kept."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         with suppress(GpuwasteError):
             if store.resume(key) is not None:
-                sys.stderr.write(f"gpuwaste: interrupted; {path} has the pages so far: the same command goes on\n")
+                raise Interrupted(f"{path} has the pages so far: run the same command again to continue") from stop
         raise
 
 

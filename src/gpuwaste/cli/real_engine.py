@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.words import number_word
 from gpuwaste.core.errors import UsageError
@@ -66,11 +67,8 @@ def play_and_tell(options: argparse.Namespace, table: "JobTable", text: str, clu
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         document = play_ensemble(study, _Progress(runs))
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            f"gpuwaste: interrupted: runs so far are in {options.output}; the same command goes on there\n"
-        )
-        raise
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"runs so far are in {options.output}: run the same command again to continue") from stop
     finally:
         signal.signal(signal.SIGTERM, before)
     sys.stdout.write(_printed(document, options.output, as_json=options.json))

@@ -171,7 +171,7 @@ def test_an_interrupted_sweep_leaves_what_it_has(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=patient(30))
     assert process.returncode == 130
-    assert b"the same command goes on from there" in error
+    assert b"run the same command again to continue" in error
     left = len(into.left(found.cases))
     assert 0 < left <= MANY - 3
     assert (tmp_path / "study" / "results.parquet").exists()
