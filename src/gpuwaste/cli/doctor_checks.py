@@ -137,7 +137,7 @@ class _Job:
         except GpuwasteError as error:
             self._found.append(Check(name, Status.FAIL, str(error)))
         except Exception as error:  # noqa: BLE001 a defect of one check must not hide the others
-            self._found.append(Check(name, Status.FAIL, f"{type(error).__name__}: {error}", "a defect of gpuwaste"))
+            self._found.append(Check(name, Status.FAIL, f"{type(error).__name__}: {error}", "a bug in gpuwaste"))
 
 
 def left_behind() -> bool:
@@ -208,7 +208,7 @@ def _lines_of(script: subprocess.Popen[bytes], deadline_s: float) -> Iterator[Ch
         words = f"not finished within {deadline_s:g} s"
         yield Check(_NAME, Status.FAIL, words, "a command of this host does not answer")
     elif script.returncode not in {0, 1}:
-        yield Check(_NAME, Status.FAIL, f"{SCRIPT} ended with {script.returncode}", "a defect of gpuwaste")
+        yield Check(_NAME, Status.FAIL, f"{SCRIPT} ended with {script.returncode}", "a bug in gpuwaste")
 
 
 def _parsed(text: str) -> Iterator[Check]:

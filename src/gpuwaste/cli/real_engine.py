@@ -53,7 +53,7 @@ def check_engine(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.output}: not a directory: --engine slurmctld keeps its runs in the directory of -o")
     simulated = [name for name in _SIMULATED if getattr(options, name)]
     if simulated:
-        raise UsageError(f"--{simulated[0].replace('_', '-')}: the simulator's alone, not with --engine: leave it out")
+        raise UsageError(f"--{simulated[0].replace('_', '-')}: only for the simulator: leave it out with --engine")
     if options.walltime != "user":
         raise UsageError(f"--walltime {options.walltime}: a real slurmctld plans with the users' limits: leave it out")
 

@@ -36,7 +36,7 @@ def program_estimate(
     fits, capacity_b = _on_all(need, capacities, job.gpus)
     if ran:
         fits = "fits"
-        need_basis = [*need_basis, "an own run completed on such GPUs"]
+        need_basis = [*need_basis, "your earlier run completed on such GPUs"]
     elif len(capacities) > 1 and not fits and need[1] is not None:
         need_basis = [*need_basis, f"{job.gpu_type} is {_each(need, capacities, job.gpus)}"]
     return ProgramEstimate(
@@ -115,7 +115,7 @@ def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[_N
     if not seen:
         return (low, high), basis
     most = max(seen)
-    basis.append(f"most GPU memory that {len(seen)} own run{'s' if len(seen) > 1 else ''} used")
+    basis.append(f"the most GPU memory that your {len(seen)} earlier run{'s' if len(seen) > 1 else ''} used")
     return (None if low is None else min(low, most), most if high is None else min(high, most)), basis
 
 

@@ -16,7 +16,11 @@ _Whole = Annotated[int, Meta(ge=0, le=1 << 62)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e18)]
 _MaybeBytes = Annotated[_Whole | None, Meta(description="Bytes of GPU memory; null: not known.")]
 _MaybeSeconds = Annotated[_Seconds | None, Meta(description="Seconds; null: not known.")]
-_NAMES: Mapping[str, str] = {"history": "the model of job history"}
+_NAMES: Mapping[str, str] = {
+    "history": "the model of job history",
+    "own runs": "your earlier runs",
+    "white box": "the program's operations",
+}
 
 
 class ProgramRun(Struct, kw_only=True, frozen=True):
@@ -60,13 +64,13 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
     run_low_s: _MaybeSeconds = None
     run_high_s: _MaybeSeconds = None
     coverage: Annotated[float | None, Meta(description="Share of runs expected from run_low_s to run_high_s.")] = None
-    runs: Annotated[_Whole, Meta(description="Own runs that the run time rests on.")] = 0
+    runs: Annotated[_Whole, Meta(description="Number of earlier runs that the run time is based on.")] = 0
     memory_b: _MaybeBytes = None
     memory_low_b: _MaybeBytes = None
     memory_high_b: _MaybeBytes = None
     capacity_b: Annotated[_Whole | None, Meta(description="Bytes that one GPU offers; null: type not known.")] = None
     fits: Annotated[_Text, Meta(description="fits, does not fit, too close to tell; empty: not known.")] = ""
-    basis: Annotated[_Text, Meta(description="What run time and memory rest on.")] = ""
+    basis: Annotated[_Text, Meta(description="What run time and memory are based on.")] = ""
     refused: Annotated[_Text, Meta(description="Why there is no run time; empty where there is one.")] = ""
     errors: Annotated[list[EstimatorError], Meta(max_length=4, description="Measured errors of the estimators.")] = []
 
@@ -92,7 +96,7 @@ def program_lines(named: Sequence[tuple[str, ProgramEstimate]]) -> list[str]:
 def _words(one: ProgramEstimate) -> str:
     parts = [_run_time(one), _memory(one)]
     if one.basis:
-        parts.append(f"rests on {one.basis}")
+        parts.append(f"from {one.basis}")
     if len(one.errors) > 1:
         measured = ", ".join(f"{_name(each.estimator)} {each.error:.0%} ({each.runs})" for each in one.errors)
         parts.append(f"mean error on past runs: {measured}")
@@ -102,7 +106,8 @@ def _words(one: ProgramEstimate) -> str:
 def _run_time(one: ProgramEstimate) -> str:
     if one.run_s is None:
         return f"no run time: {one.refused}"
-    found = f"run time {say_duration(one.run_s)} by {_name(one.estimator)}"
+    by = "" if one.estimator == "own runs" and one.basis else f" by {_name(one.estimator)}"  # the basis is the same
+    found = f"run time {say_duration(one.run_s)}{by}"
     if one.run_low_s is not None and one.run_high_s is not None and one.coverage is not None:
         found += f" ({say_duration(one.run_low_s)} to {say_duration(one.run_high_s)} in {one.coverage:.0%} of runs)"
     return found

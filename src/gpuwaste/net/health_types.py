@@ -73,6 +73,6 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")] = 0
     role: Annotated[
         Literal["serves", "stands by"],
-        Meta(description="Of a hub that stands by, which answers with HTTP 503, only the role is known."),
+        Meta(description="A standby answers with HTTP 503, and only its role is known."),
     ] = "serves"
     inbox: InboxHealth = InboxHealth()

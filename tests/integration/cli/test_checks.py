@@ -221,7 +221,9 @@ def test_the_directory_of_prolog_and_epilog_is_root_s(tmp_path: Path) -> None:
 
 def test_a_missing_socket_is_one_failure(tmp_path: Path) -> None:
     """The agent that does not answer is the line with what to do, its missing socket none; a file in its place is."""
-    found = checks(slurm(), agent=NoDataError(f"{tmp_path}/agent.sock: the agent does not answer"), run_dir=str(tmp_path))
+    found = checks(
+        slurm(), agent=NoDataError(f"{tmp_path}/agent.sock: the agent does not answer"), run_dir=str(tmp_path)
+    )
     assert found["agent"].mend == "as root: systemctl start gpuwaste-agent, and read its log"
     assert "agent.sock" not in found
     (tmp_path / "agent.sock").write_text("")

@@ -160,14 +160,14 @@ def store(listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_an_import(listed: Path, tmp_path: Path, threads: str) -> None:
-    """A new store is gone again, or has whole pages: then one line says so, and the same command goes on to the end."""
+    """A new store is gone again, or has complete pages: the one line names it, and the same command continues."""
     into = tmp_path / "new" / "hub.duckdb"
     words = ["history", "import", "--sacct", str(listed), "-M", "gw", "--threads", threads, "--into", str(into)]
 
     def look(end: Ended) -> None:
         if not into.exists():
             assert not into.parent.exists()
-            assert end.lines == []
+            assert end.lines in ([], ["gpuwaste: interrupted"])
             return
         with connect(into, {}) as found:
             pages = found.execute(_PAGES).fetchone()

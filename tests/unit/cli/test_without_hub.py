@@ -13,7 +13,9 @@ from gpuwaste.net.munge_credentials import MungeUnreachedError
 @pytest.mark.parametrize("error", [UnreachedError("no hub"), MungeUnreachedError("no munge")])
 def test_a_command_without_hub_or_munge_names_what_works(error: WireError) -> None:
     """Each command that has a way without a hub names it, whatever its options; the others name none."""
-    assert without_hub(error, ["report", "--days", "3"]) == "; without a hub: gpuwaste analyze --sacct FILE, or --swf FILE"
+    assert (
+        without_hub(error, ["report", "--days", "3"]) == "; without a hub: gpuwaste analyze --sacct FILE, or --swf FILE"
+    )
     assert "predict --model DIR" in without_hub(error, ["predict", "job.sh"])
     assert "--sacct FILE or --swf FILE" in without_hub(error, ["model", "train"])
     assert without_hub(error, ["model", "status"]) == ""

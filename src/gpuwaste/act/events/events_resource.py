@@ -83,7 +83,7 @@ RESOURCES = (
         question=NoQuestion,
         document=OutletsDocument,
         read=outlets,
-        commands=[_command("outlets", outlets_text, "how the hub's outlets stand (operators)")],
+        commands=[_command("outlets", outlets_text, "status of the hub's outlets (operators)")],
     ),
     Resource(
         path="/v1/inlets",
@@ -92,7 +92,7 @@ RESOURCES = (
         read=standing,
         commands=[
             _command("inlets", inlets_text, "status of the hub's inlets (operators)"),
-            _command("quarantine", quarantine_text, "events that inlets could not take, and why (operators)"),
+            _command("quarantine", quarantine_text, "events that inlets rejected, and why (operators)"),
         ],
     ),
 )
