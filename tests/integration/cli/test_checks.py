@@ -100,7 +100,7 @@ def test_each_url_of_the_hub_has_a_line() -> None:
     def ask(config: Config, path: str) -> object:
         url = config.common.hub_url
         if url in standing_by:
-            raise StandsByError(f"{url}: this hub stands by", 5)
+            raise StandsByError(f"{url}: this hub is a standby", 5)
         if url in down:
             raise RetryableWireError(f"{url}: Connection refused")
         return {**HEALTH, "now": time.time() + 60}
@@ -117,7 +117,7 @@ def test_each_url_of_the_hub_has_a_line() -> None:
     assert second == ("hub", Status.OK, "http://hub2:9461 answers, version 1")
     assert clock[:2] == ("clock", Status.WARN)
     standing_by = down
-    assert lines()[0] == ("hub", Status.OK, "http://hub1:9461 stands by")
+    assert lines()[0] == ("hub", Status.OK, "http://hub1:9461 is a standby")
     down = set(urls.split())
     assert [line[:2] for line in lines()] == [("hub", Status.FAIL)] * 2
 

@@ -80,9 +80,9 @@ def test_own_runs_of_a_tied_job_speak(here: Path, hub: HubDouble, tie: str, caps
     (walltime,) = [one for one in prediction["targets"] if one["target"] == "walltime"]
     assert (walltime["source"], walltime["quantiles"]["0.5"]) == ("own runs", 1050)
     assert main(["plan", "train.sh", "--config", "gpuwaste.toml"]) == 0
-    assert "by own runs" in " ".join(capsys.readouterr().out.split())
+    assert "your 3 earlier runs" in " ".join(capsys.readouterr().out.split())
     assert main(["predict", "train.sh", "--config", "gpuwaste.toml"]) == 0
-    assert "by own runs" in " ".join(capsys.readouterr().out.split())
+    assert "your 3 earlier runs" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_line_of_a_script_gives_memory_and_the_comment_to_add(
@@ -135,10 +135,10 @@ def test_a_hub_that_knows_no_programs_is_a_note(
     """An older hub answers 404, a broken one nonsense: the plan has no own runs and says why."""
     scripted(here, f"#SBATCH {tie}")
     found = planned(capsys, "train.sh")
-    assert any("own runs of the program are not known" in note for note in found["notes"])
+    assert any("your earlier runs of the program are unknown" in note for note in found["notes"])
     hub.answers[RUNS] = {"runs": [{"submit": -1, "run_s": "x"}]}
     found = planned(capsys, "train.sh")
-    assert any("own runs of the program are not known" in note for note in found["notes"])
+    assert any("your earlier runs of the program are unknown" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize("command", ["predict", "plan"])

@@ -42,7 +42,7 @@ def test_a_log_without_users_and_requests_is_no_data() -> None:
     nothing = np.full(100, np.nan)
     bare = replace(table, limit_s=nothing, cpus=nothing, nodes=nothing, mem_b=nothing, gpus=np.zeros(100))
     nobody = replace(table.user, values=("",) * len(table.user.values))
-    with pytest.raises(NoDataError, match=r"^a\.swf: names neither users nor what jobs asked for"):
+    with pytest.raises(NoDataError, match=r"^a\.swf: has neither users nor requested resources"):
         prepare(replace(bare, user=nobody), "a.swf")
     assert len(prepare(bare, "x").table) == len(prepare(replace(table, user=nobody), "x").table) == 100
 

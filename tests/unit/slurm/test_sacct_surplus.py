@@ -92,7 +92,7 @@ def test_rows_of_arrays_without_a_raw_id_are_counted(columns: tuple[str, ...], p
     found = rows(data.encode(), columns)
     assert [(row.job_id, row.name) for row in found if isinstance(row, JobRecord)] == [(100, "plain"), (102, "a\nb")]
     assert [(row.line, row.reason) for row in found if isinstance(row, BadRow)] == [
-        (line, f"JobID {printed} of an array or het job does not tell its number: add JobIDRaw to --format")
+        (line, f"JobID {printed} of an array or het job has no job number: add JobIDRaw to --format")
         for line in (2, 3)
     ]
 
