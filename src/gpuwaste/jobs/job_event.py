@@ -79,7 +79,7 @@ _USE: Final = Wire(
         "use": Annotated[
             RunUse | None,
             Meta(
-                description="Of ended and ledger, once the run has ended and something of its GPUs is known; else null."
+                description="Of ended and ledger, once the run has ended and some use of its GPUs is known; else null."
             ),
         ]
     },

@@ -45,7 +45,7 @@ class LedgerHealth(Struct, kw_only=True, frozen=True):
 
 
 class InboxHealth(Struct, kw_only=True, frozen=True):
-    """The batches that hubs standing by have accepted and the serving hub has not merged."""
+    """The batches that standby hubs have accepted and the active hub has not merged."""
 
     batches: int = 0
     age_s: Annotated[float | None, Meta(description="Age of the oldest, seconds; null: none waits.")] = None

@@ -125,7 +125,7 @@ def test_every_fault_of_every_file_is_a_line(tmp_path: Path, capsys: pytest.Capt
     for words in (
         "10-a.toml: invalid TOML", "unknown section [nonsens]", "[agent] interval_s: -1.0 is negative",
         "unknown key 'min_covrage'", "[hub] min_coverage: expected float", "20-b.toml: [hub] state_dir: expected str",
-        "30-c.toml: [hub] is no table",
+        "30-c.toml: [hub] is not a table",
     ):  # fmt: skip
         assert sum(words in line for line in lines) == 1, words
     assert len(lines) == 7

@@ -50,7 +50,7 @@ def test_a_log_without_users_and_requests_is_no_data() -> None:
 def test_the_synthetic_log_is_no_data() -> None:
     """lublin_256 has no users, requests or failures: one line, no model."""
     source = load_swf(public("swf/lublin_256.swf.xz"))
-    with pytest.raises(NoDataError, match=r"lublin_256.*names neither users"):
+    with pytest.raises(NoDataError, match=r"lublin_256.*has neither users"):
         prepare(source.table, source.text)
 
 

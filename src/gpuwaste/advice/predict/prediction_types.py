@@ -120,7 +120,7 @@ class PredictDocument(Document, kw_only=True, frozen=True):
 
 
 class PredictAnswer(Document, kw_only=True, frozen=True):
-    """One prediction for each request, or for each component of the job asked for."""
+    """One prediction for each request, or for each component of the requested job."""
 
     predictions: list[PredictDocument]
 

@@ -107,7 +107,7 @@ class RunRow(Struct, kw_only=True, frozen=True):
 
 
 class Advice(Struct, kw_only=True, frozen=True):
-    """What was said of a job when it was submitted or modified; operators see the fields from `said` on."""
+    """The advice on a job when it was submitted or modified; operators see the fields from `said` on."""
 
     at: Utc
     op: str

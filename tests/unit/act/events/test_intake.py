@@ -163,7 +163,7 @@ def test_a_request_has_one_event_or_an_array(tmp_path: Path) -> None:
     assert list(texts_of(b"nonsense")) == [b"nonsense"]
     with pytest.raises(ParseError, match="101 events: expected 100"):
         list(texts_of(sent(*[1] * (MAX_BATCH + 1))))
-    with pytest.raises(ParseError, match="the body is no JSON"):
+    with pytest.raises(ParseError, match="the body is not JSON"):
         list(texts_of(b"[" * 100_000))
 
 

@@ -189,7 +189,7 @@ def test_what_cannot_be_on_trial_changes_nothing(registry: Registry) -> None:
     registry.promote("one")
     registry.challenge("two")
     (registry.models_dir / "three" / "walltime.onnx").write_bytes(b"")
-    for name, words in (("one", "is the champion"), ("three", "walltime.onnx"), ("../etc", "expected letters")):
+    for name, words in (("one", "is in use already"), ("three", "walltime.onnx"), ("../etc", "expected letters")):
         with pytest.raises(ModelError, match=words):
             registry.challenge(name)
     assert registry.challenger() == registry.models_dir / "two"
