@@ -142,4 +142,4 @@ def test_a_challenger_goes_on_trial_and_stays_there(home: Path, capsys: pytest.C
     assert json.loads(capsys.readouterr().out)["withdrawn"] == challenger
     assert main(["model", "challenge", challenger, *model]) == 0
     assert main(["model", "challenge", "another", *model]) == 1
-    assert "is the champion" in capsys.readouterr().err
+    assert "is in use already" in capsys.readouterr().err

@@ -176,5 +176,5 @@ def test_more_than_the_rate_has_to_wait(rig: Rig) -> None:
 def test_a_body_that_is_no_list_of_events_is_one_line(rig: Rig) -> None:
     """Too many, or cut: refused as a whole; what is no JSON at all is set aside as one event."""
     assert "101 events" in post(rig, sent(*[{}] * 101)).json["error"]
-    assert "the body is no JSON" in post(rig, b"[{}, ").json["error"]
+    assert "the body is not JSON" in post(rig, b"[{}, ").json["error"]
     assert post(rig, b"nonsense").json["quarantined"] == 1
