@@ -1,4 +1,4 @@
-"""gpuwaste train: from a history to a bundle in the registry. The champion stays until a new bundle is complete.
+"""gpuwaste model train: from a history to a bundle in the registry. The champion stays until a new bundle is complete.
 
 A bundle has its card, its plots, and the initial state of a predictor.
 """

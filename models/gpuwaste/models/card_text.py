@@ -36,7 +36,7 @@ def card_text(card: ModelCard, plots: Iterable[str]) -> str:
 def _about(card: ModelCard) -> str:
     return (
         f"A model of the jobs of cluster {card.cluster or '(unnamed)'}, made {_time(card.created_utc)} by "
-        f"`gpuwaste train` from {card.source}. Every figure below is of jobs that it had not seen."
+        f"`gpuwaste model train` from {card.source}. Every figure below is of jobs that it had not seen."
     )
 
 

@@ -40,7 +40,7 @@ _OTHER: Final = log_event.warning(
 )
 _LOST: Final = log_event.error(
     "action-end-rejected: the hub rejects the end of {kind} of {subject} ({status}): {reason}",
-    "Another actor has taken over, or the hub's store was restored. See `gpuwaste actions show ID`.",
+    "Another actor has taken over, or the hub's store was restored. See `gpuwaste rules actions ID`.",
 )
 
 

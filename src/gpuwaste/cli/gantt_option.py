@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --gantt`: which jobs held which GPUs in a window, for --html, --save and --json."""
+"""`gpuwaste simulate run --gantt`: which jobs held which GPUs in a window, for --html, --save and --json."""
 
 import argparse
 import sys

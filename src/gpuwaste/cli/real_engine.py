@@ -1,4 +1,4 @@
-"""What `gpuwaste simulate --engine slurmctld` does: a trace on a real slurmctld, several times."""
+"""What `gpuwaste simulate run --engine slurmctld` does: a trace on a real slurmctld, several times."""
 
 import argparse
 import signal

@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --seeds N`: the same simulation with other seeds, and figures over all of them."""
+"""`gpuwaste simulate run --seeds N`: the same simulation with other seeds, and figures over all of them."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""What `gpuwaste train` and `gpuwaste evaluate` do: the jobs that the options name, progress, the answer."""
+"""What `gpuwaste model train` and `gpuwaste model evaluate` do: the jobs that the options name, progress, the answer."""
 
 import argparse
 import json

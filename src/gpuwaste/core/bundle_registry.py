@@ -78,7 +78,7 @@ class BundleEntry(BundleStatus, Generic[M], kw_only=True, frozen=True):
 class BundleRegistry(ABC, Generic[M, B]):
     """The directory `models_dir`; `command` is the command that makes a bundle, named in errors."""
 
-    command = "gpuwaste train"
+    command = "gpuwaste model train"
 
     def __init__(self, models_dir: Path) -> None:
         self.models_dir = models_dir

@@ -13,7 +13,7 @@ MAX_UNMEASURED: Final = 0.1  # largest share of the time in kinds that were not 
 MAX_UNKNOWN: Final = 0.01  # the same for custom kernels: the data sheet does not bound their time
 MAX_BEYOND: Final = 3.0  # factor beyond the shortest and the longest step measured
 _NAMED: Final = 3
-NOT_CALIBRATED: Final = "no time model on this host: gpuwaste estimate calibrate measures a GPU type"
+NOT_CALIBRATED: Final = "no time model on this host: gpuwaste model calibrate measures a GPU type"
 
 
 def step_time(

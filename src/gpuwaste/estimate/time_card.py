@@ -1,6 +1,6 @@
 """The card of a bundle of step times, as card.json and as Markdown.
 
-`gpuwaste estimate train --json` also prints the former, `gpuwaste model show --times` the latter.
+`gpuwaste model train --times --json` also prints the former, `gpuwaste model show --times` the latter.
 """
 
 import time

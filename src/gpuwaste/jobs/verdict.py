@@ -95,7 +95,7 @@ class Verdict:
     latency_us: Annotated[Whole, Meta(description="How long the answer took, microseconds.")] = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as it is sent to the hub and printed by `gpuwaste verdicts --json`."""
+        """Return the verdict as it is sent to the hub and printed by `gpuwaste policy verdicts --json`."""
         return asdict(self)
 
 

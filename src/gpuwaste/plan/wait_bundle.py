@@ -1,7 +1,7 @@
 """A bundle of waits: its trees, which predict quantiles of a wait from features, its partitions, and its card.
 
 The trees learn the square root of the wait plus a minute: from the logarithm they learn little about long waits, from
-seconds little about short ones. The card (card.json) is also the output of `gpuwaste train --waits --json`.
+seconds little about short ones. The card (card.json) is also the output of `gpuwaste model train --waits --json`.
 """
 
 import json

@@ -80,7 +80,7 @@ def compared(
         ):
             run = runs[f"{words}:{scheduler}"] = Run.of(change.trace, play, change.processors)
             if not len(run.trace):
-                raise NoDataError(f"--what-if {words[:80]}: no job would ever start under {scheduler}")
+                raise NoDataError(f"what-if {words[:80]}: no job would ever start under {scheduler}")
             named = _named(words, name, change, scheduler, never=len(change.trace) - len(run.trace))
             if change.saved_j is not None and (drawn := used_j(case.table)) is not None and document.energy is not None:
                 named = changed_to(named, energy=(drawn, change.saved_j))
@@ -96,7 +96,7 @@ def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -
     for name, _ in wanted:
         if counting and needs_cluster(name):
             raise UsageError(
-                f"--what-if {name}: --scheduler {counting[0]} counts processors, without nodes, partitions and "
+                f"what-if {name}: --scheduler {counting[0]} counts processors, without nodes, partitions and "
                 "priorities: give --scheduler slurm and --machine FILE or --live"
             )
 

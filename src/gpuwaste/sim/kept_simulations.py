@@ -1,4 +1,4 @@
-"""Simulations that `gpuwaste simulate --save` wrote for the hub's pages, one JSON file each, and their readers."""
+"""Simulations that `gpuwaste simulate run --save` wrote for the hub's pages, one JSON file each, and their readers."""
 
 import re
 from collections.abc import Iterator

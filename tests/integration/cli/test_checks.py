@@ -292,7 +292,7 @@ def test_accounting_and_model_are_judged_where_the_hub_or_an_advisor_runs() -> N
     assert "3 days old" in found(prediction=model)["model"].found
     assert found(prediction={**model, "created": int(time.time()) - 100 * day_s})["model"].status is Status.WARN
     noted = found(prediction={**model, "note": "trained with another rule"})["model"]
-    assert (noted.status, noted.mend) == (Status.WARN, "gpuwaste train")
+    assert (noted.status, noted.mend) == (Status.WARN, "gpuwaste model train")
     assert "trained with another rule" in noted.found
     assert found(prediction={**model, "error": "no valid bundle"})["model"].status is Status.FAIL
 

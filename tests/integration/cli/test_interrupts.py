@@ -194,7 +194,18 @@ def test_an_import_again(store: Path) -> None:
 def test_a_training(store: Path, tmp_path: Path) -> None:
     """No bundle is in the registry, or a whole one, never a part; the progress lines before Ctrl-C are our own."""
     models = tmp_path / "models"
-    words = ["train", "--store", str(store), "--models-dir", str(models), "--trials", "1", "--targets", "failure"]
+    words = [
+        "model",
+        "train",
+        "--store",
+        str(store),
+        "--models-dir",
+        str(models),
+        "--trials",
+        "1",
+        "--targets",
+        "failure",
+    ]
 
     def look(end: Ended) -> None:
         assert not any("Traceback" in line or "bug" in line for line in end.lines), end
@@ -209,7 +220,7 @@ def test_a_training(store: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheduler", ["easy", "conservative"])
 def test_a_simulation(scheduler: str) -> None:
     """Compiled loops of a scheduler, too."""
-    words = ["simulate", "--generate", "lublin:jobs=4000", "--scheduler", scheduler, "--json"]
+    words = ["simulate", "run", "--generate", "lublin:jobs=4000", "--scheduler", scheduler, "--json"]
     check(words, timed(words))
 
 

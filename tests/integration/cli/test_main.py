@@ -90,7 +90,7 @@ def test_each_format_prints_the_document(hub: HubDouble, config: list[str], caps
     assert json.loads(capsys.readouterr().out) == hub.answers["/v1/report"]
     assert main(["job", "7", "--parsable", *config]) == 0
     assert capsys.readouterr().out.startswith("cluster|jobid|")
-    assert main(["top", "--csv", "-n", *config]) == 0
+    assert main(["now", "--hours", "1", "--csv", "-n", *config]) == 0
     assert capsys.readouterr().out.startswith("gw,70,")
 
 
@@ -124,12 +124,12 @@ def test_a_table_that_is_not_whole_says_so(
 
 def test_top_looks_back_to_a_time(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With -S, top asks from that time of the caller's on; a time that is none, or --hours beside it, is usage."""
-    assert main(["top", "-S", "2026-05-06T07:08:09", *config]) == 0
+    assert main(["now", "-S", "2026-05-06T07:08:09", *config]) == 0
     asked = datetime(2026, 5, 6, 7, 8, 9)  # noqa: DTZ001 the caller's own zone is meant
     assert hub.asked[-1] == ("/v1/top", {"since": str(int(asked.timestamp()))})
-    assert main(["top", "-S", "never", *config]) == 2
+    assert main(["now", "-S", "never", *config]) == 2
     with pytest.raises(SystemExit, match="2"):
-        main(["top", "-S", "now", "--hours", "2", *config])
+        main(["now", "-S", "now", "--hours", "2", *config])
 
 
 def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +144,7 @@ def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFix
         (["job", "x", *config], 2),
         (["report", "-S", "never", *config], 2),
         (["report", "-S", "now", "-E", "now-1days", *config], 2),
-        (["top", "--hours", "0", *config], 2),
+        (["now", "--hours", "0", *config], 2),
         (["report", "--fail-above", "101", *config], 2),
         (["report", "--config", "/nonexistent.toml"], 2),
     ):
@@ -221,7 +221,7 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
         ("gpuwaste.jobs.importers", "on this host: the installation is not complete"),
         ("numpy", "install gpuwaste with its extra [sim]"),
     ):
-        command = "simulate --generate lublin:jobs=5" if module == "numpy" else "history import --sacct a --into b"
+        command = "simulate run --generate lublin:jobs=5" if module == "numpy" else "history import --sacct a --into b"
         program = f"import sys; sys.modules[{module!r}] = None; from gpuwaste.cli.main import main; sys.exit(main())"
         done = subprocess.run(
             [sys.executable, "-c", program, *command.split()],
@@ -246,7 +246,9 @@ def test_a_closed_pipe_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
 def test_an_interrupt_is_one_line(hub: HubDouble, tmp_path: Path) -> None:
     """Ctrl-C while the hub is slow ends the command with 130 and one line."""
     hub.go_on.clear()
-    process = subprocess.Popen([GPUWASTE, "top", "--config", tmp_path / "gpuwaste.toml"], stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [GPUWASTE, "now", "--hours", "1", "--config", tmp_path / "gpuwaste.toml"], stderr=subprocess.PIPE
+    )
     until = time.monotonic() + 30
     while not hub.asked and time.monotonic() < until:
         time.sleep(0.01)
@@ -324,13 +326,13 @@ def test_config_check_and_show(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """The version is printed on one line."""
-    assert main(["version"]) == 0
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("gpuwaste ")
 
 
 def test_the_version_is_one_line_however_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """`gpuwaste --version` and `gpuwaste version` print the same line and exit with 0."""
-    assert main(["version"]) == 0
+    """`gpuwaste --version` and `gpuwaste --version` print the same line and exit with 0."""
+    assert main(["--version"]) == 0
     line = capsys.readouterr().out
     with pytest.raises(SystemExit) as end:
         main(["--version"])

@@ -63,9 +63,9 @@ def test_a_generated_log_is_simulated(tmp_path: Path, capsys: pytest.CaptureFixt
         path = str(tmp_path / name)
         assert main(["simulate", "generate", "lublin", "jobs=60", "seed=2", "-o", path]) == 0
         capsys.readouterr()
-        assert main(["simulate", "--swf", path, "--json"]) == 0
+        assert main(["simulate", "run", "--swf", path, "--json"]) == 0
         answers.append(json.loads(capsys.readouterr().out))
-    assert main(["simulate", "--generate", "lublin:jobs=60,seed=2", "--json"]) == 0
+    assert main(["simulate", "run", "--generate", "lublin:jobs=60,seed=2", "--json"]) == 0
     drawn = json.loads(capsys.readouterr().out)
     assert [each["schedulers"] for each in answers] == [drawn["schedulers"]] * 3
     assert (drawn["processors"], drawn["processors_from"]) == (256, "the generator")
@@ -73,7 +73,7 @@ def test_a_generated_log_is_simulated(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_steps_are_named_in_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The document and the text name each step in its order, with all its numbers."""
-    words = ["simulate", "--generate", "lublin:jobs=60", "--step", "thin=0.5", "--step", "stretch=2"]
+    words = ["simulate", "run", "--generate", "lublin:jobs=60", "--step", "thin=0.5", "--step", "stretch=2"]
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == ["thin=0.5,seed=1", "stretch=2"]
     assert main(words) == 0
@@ -89,7 +89,7 @@ def test_weeks_of_a_log_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = str(tmp_path / "log.swf")
     assert main(["simulate", "generate", "lublin", "jobs=1500", "-o", path]) == 0
     capsys.readouterr()
-    assert main(["simulate", "--generate", "curie_week:weeks=1,seed=4", "--swf", path, "--json"]) == 0
+    assert main(["simulate", "run", "--generate", "curie_week:weeks=1,seed=4", "--swf", path, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["trace"] == "curie_week:weeks=1,week=0,seed=4 of log.swf"
     assert found["processors"] == 256
@@ -109,7 +109,7 @@ def test_weeks_of_a_log_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[
 )
 def test_wrong_words_are_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What cannot be done is one line on stderr."""
-    assert main(["simulate", *words.split()]) in {1, 2}
+    assert main(["simulate", "run", *words.split()]) in {1, 2}
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""`gpuwaste train`: the logs that it takes, what it prints, its exit codes."""
+"""`gpuwaste model train`: the logs that it takes, what it prints, its exit codes."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def train(home: Path, *words: str) -> int:
-    return main(["train", "--config", str(home / "gpuwaste.toml"), *words])
+    return main(["model", "train", "--config", str(home / "gpuwaste.toml"), *words])
 
 
 def swf(path: Path, jobs: int = 400) -> Path:
@@ -138,8 +138,8 @@ def test_a_challenger_goes_on_trial_and_stays_there(home: Path, capsys: pytest.C
     assert main(["model", "list", *model]) == 0
     marks = {line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]}
     assert marks == {"*", "?"}
-    assert main(["model", "withdraw", *model, "--json"]) == 0
+    assert main(["model", "trial", "--end", *model, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["withdrawn"] == challenger
-    assert main(["model", "challenge", challenger, *model]) == 0
-    assert main(["model", "challenge", "another", *model]) == 1
+    assert main(["model", "trial", challenger, *model]) == 0
+    assert main(["model", "trial", "another", *model]) == 1
     assert "is in use already" in capsys.readouterr().err

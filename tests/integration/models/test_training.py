@@ -1,4 +1,4 @@
-"""gpuwaste train from a table to the registry: the bundle, its card, what is left out, what stays when it fails."""
+"""gpuwaste model train from a table to the registry: the bundle, its card, what is left out, what stays when it fails."""
 
 import json
 from dataclasses import replace

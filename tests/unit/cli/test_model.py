@@ -81,7 +81,7 @@ def test_a_broken_bundle_is_one_line_and_the_champion_stays(
 def test_an_empty_registry_is_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a directory there is nothing to list, and JSON says an empty list."""
     where = ["--models-dir", str(tmp_path / "absent")]
-    assert "train one with gpuwaste train" in said(["list", *where], capsys, 3)
+    assert "train one with gpuwaste model train" in said(["list", *where], capsys, 3)
     assert json.loads(said(["list", "--json", *where], capsys, 3))["models"] == []
     for action in ("show", "status"):
         assert "no model in use" in said([action, *where], capsys, 3)

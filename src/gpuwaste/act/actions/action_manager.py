@@ -97,7 +97,7 @@ class ActionManager:
     def hindrance(self, kind: str = "") -> str:
         """Return why nothing, or no action of a `kind`, may be sent now, "" if it may: mail counts for no rate."""
         if self.store.stopped():
-            return "actions are stopped: gpuwaste actions lift"
+            return "actions are stopped: gpuwaste rules resume"
         rated = _rated()
         if (not kind or kind in rated) and self.store.sent_last_hour(rated) >= self.max_per_hour:
             return f"{self.max_per_hour} actions were sent in the last hour: [actor] max_per_hour"

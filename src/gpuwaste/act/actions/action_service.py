@@ -146,7 +146,7 @@ class ActionService(Part):
     def _found(self, action_id: str) -> ActionEntry:
         found = self._store.found(action_id)
         if not found:
-            raise Refusal(NOT_FOUND, f"no action {action_id!r:.80}: see gpuwaste actions list")
+            raise Refusal(NOT_FOUND, f"no action {action_id!r:.80}: see gpuwaste rules actions")
         if len(found) > 1:
             raise Refusal(CONFLICT, f"several actions begin with {action_id!r:.80}: give more of the id")
         return found[0]

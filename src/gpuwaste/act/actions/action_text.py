@@ -15,7 +15,7 @@ def actions_text(document: ActionsDocument, look: Look) -> str:
     """Render actions, a line each with the reason of its status below."""
     lines = look.title("Actions") if look.header else []
     if document.stopped is not None:
-        lines.append(f"  STOPPED since {local_time(document.stopped, look.zone)}: gpuwaste actions lift")
+        lines.append(f"  STOPPED since {local_time(document.stopped, look.zone)}: gpuwaste rules resume")
     if not document.actor:
         lines.append("  no actor has reached the hub for a minute: only mail is sent")
     if not document.actions:

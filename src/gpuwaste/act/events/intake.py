@@ -36,7 +36,7 @@ _MAX_SUBJECT: Final = 200
 _Word = Annotated[str, Meta(min_length=1, max_length=256)]
 _ASIDE = log_event.warning(
     "inlet-quarantined: inlet {name} rejects {events} events, the first: {reason}",
-    "`gpuwaste events quarantine` lists them. Compare the sender with the fields of the kind in the inlet's file.",
+    "`gpuwaste events status` lists them. Compare the sender with the fields of the kind in the inlet's file.",
 )
 
 RESULTS: Final = ("accepted", "repeated", "quarantined")

@@ -18,7 +18,7 @@ from gpuwaste.jobs.history.history_follower import Follower
 
 _OTHER_RULE: Final = log_event.warning(
     "model-under-use: {note}",
-    "The model stays in use. `gpuwaste train` makes one whose GPU labels follow the site's rule.",
+    "The model stays in use. `gpuwaste model train` makes one whose GPU labels follow the site's rule.",
 )
 _NO_MODEL: Final = log_event.info("no-model: no model loaded; using job history only")
 _MODEL: Final = log_event.info("model-loaded: model loaded: {name} {hash}")
@@ -30,7 +30,7 @@ _NOT_LOADED: Final = log_event.warning(
 _ON_TRIAL: Final = log_event.info("challenger-loaded: model on trial: {name} {hash}")
 _TRIAL_NOT_LOADED: Final = log_event.warning(
     "challenger-not-loaded: cannot load the model on trial: {error}",
-    "The bundle is damaged, has other features, or is writable by others. `gpuwaste model withdraw` ends the trial.",
+    "The bundle is damaged, has other features, or is writable by others. `gpuwaste model trial --end` ends the trial.",
 )
 
 

@@ -73,7 +73,7 @@ class Session:
         if form != [(INPUT, _FLOAT, 2), (OUTPUT, _FLOAT, 2)] or not all(isinstance(s, int) and s > 0 for s in sizes):
             raise ModelError(
                 f"{self.where}: expected {INPUT} float [n, F] -> {OUTPUT} float [n, k], found {form}: "
-                "export the bundle with gpuwaste train"
+                "export the bundle with gpuwaste model train"
             )
         width, values = (int(s or 0) for s in sizes)
         return width, values

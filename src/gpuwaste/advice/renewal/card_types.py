@@ -1,4 +1,4 @@
-"""The types of a bundle's card (card.json), which `gpuwaste train --json` prints too."""
+"""The types of a bundle's card (card.json), which `gpuwaste model train --json` prints too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -162,7 +162,7 @@ def _model(prediction: PredictionHealth, now_s: float) -> Iterator[Check]:
     elif prediction.state == "not installed":
         yield Check("model", Status.OK, "no predictions: the hub has no extra [predict]")
     elif not prediction.model_hash:
-        yield Check("model", Status.OK, "no model loaded; using job history only (gpuwaste train makes a model)")
+        yield Check("model", Status.OK, "no model loaded; using job history only (gpuwaste model train makes a model)")
     else:
         age_s = now_s - (prediction.created or now_s)
         words = f"{prediction.model} {prediction.model_hash[:12]}, {age_s / DAY_S:.0f} days old"
@@ -170,4 +170,4 @@ def _model(prediction: PredictionHealth, now_s: float) -> Iterator[Check]:
         if prediction.note:
             words = f"{words}: {prediction.note}"
         warn = age_s > MODEL_DAYS * DAY_S or bool(prediction.note)
-        yield Check("model", Status.WARN if warn else Status.OK, words, "gpuwaste train" if warn else "", figures)
+        yield Check("model", Status.WARN if warn else Status.OK, words, "gpuwaste model train" if warn else "", figures)

@@ -30,7 +30,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     """
     del value
     if case.resource != "gpus":
-        raise UsageError("--what-if gpus: needs --resource gpus: the machine is a count of processors")
+        raise UsageError("what-if gpus: needs --resource gpus: the machine is a count of processors")
     table, trace = case.table, case.trace
     rule, rows = table.under_use, trace.row
     seen = np.full(len(trace), np.nan) if table.gpus_used is None else table.gpus_used[rows]

@@ -39,7 +39,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     if place is None:
         known = ", ".join(each.name for each in cluster.partitions)
         raise UsageError(
-            f"--what-if partition:{words_of(value, 40)}: expected a partition and settings, as in "
+            f"what-if partition:{words_of(value, 40)}: expected a partition and settings, as in "
             f"partition:{words_of(cluster.partitions[0].name, 40)}:MaxTime=12:00:00; partitions: {words_of(known, 200)}"
         )
     given = dict(_setting(pair) for pair in words.split("+"))
@@ -54,13 +54,13 @@ def _setting(pair: str) -> tuple[str, Any]:
     known = _SETTINGS.get(word.lower())
     if known is None or not given:
         names = ", ".join(name for name, _, _ in _SETTINGS.values())
-        raise UsageError(f"--what-if partition: {words_of(pair, 40)}: expected SETTING=VALUE of {names}")
+        raise UsageError(f"what-if partition: {words_of(pair, 40)}: expected SETTING=VALUE of {names}")
     name, field, read = known
     try:
         found = read(text[:40])
     except ParseError as error:
-        raise UsageError(f"--what-if partition: {name}: {error}") from error
+        raise UsageError(f"what-if partition: {name}: {error}") from error
     least, most = (0, _MOST) if name.startswith("Priority") else (1, values.MOST)
     if found is not None and not least <= found <= most:
-        raise UsageError(f"--what-if partition: {name}={text[:20]}: out of range")
+        raise UsageError(f"what-if partition: {name}={text[:20]}: out of range")
     return field, found

@@ -25,11 +25,11 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     try:
         if not priority_settings(settings).multifactor:
             raise UsageError(
-                "--what-if priority: the machine has PriorityType=priority/basic, which has no weights: add "
+                "what-if priority: the machine has PriorityType=priority/basic, which has no weights: add "
                 "type=priority/multifactor"
             )
     except ConfigError as error:
-        raise UsageError(f"--what-if priority: {error}") from error
+        raise UsageError(f"what-if priority: {error}") from error
     before = {name.lower(): text for name, text in cluster.settings.items()}
     notes = [
         f"{name} is {text or '(empty)'} instead of {words_of(before.get(name.lower(), 'the default'), 40)}."
@@ -44,10 +44,10 @@ def _setting(pair: str) -> tuple[str, str]:
     found = next((_SETTINGS[each + word.lower()] for each in _PREFIXES if each + word.lower() in _SETTINGS), None)
     if found is None or not given:
         raise UsageError(
-            f"--what-if priority:{words_of(pair, 40)}: expected settings of slurm.conf separated by +, as in "
+            f"what-if priority:{words_of(pair, 40)}: expected settings of slurm.conf separated by +, as in "
             f"priority:fairshare=0+age=1000; settings: {', '.join(_SETTINGS.values())}"
         )
     try:
         return printed(found, text[:200])
     except ParseError as error:
-        raise UsageError(f"--what-if priority: {error}") from error
+        raise UsageError(f"what-if priority: {error}") from error

@@ -27,7 +27,7 @@ _NAMES = re.compile(r'"?\w{2,40}"?([^\w "%=]{1,8})"?\w{2,40}')
 _PAIRS = re.compile(r"JobId=\S{1,40} {1,3}[\w:]{2,40}=")
 _JOB_ID = re.compile(r"\bJobID(Raw)?\b", re.IGNORECASE)
 _HOW: Final = "write it again with sacct -P (and --delimiter=TEXT where names hold a |)"
-_OTHER: Final = "write accounting with sacct -P, or make a CSV file of it and import that with --csv and --mapping"
+_OTHER: Final = "write accounting with sacct -P, or make a CSV file of it and import that with --csv-file and --mapping"
 _SHOWN: Final = 4000
 
 
@@ -113,7 +113,9 @@ def hint(first: bytes, second: bytes) -> str:
             return f"has a header without JobID and JobIDRaw, by which jobs are identified: {_HOW}"
         parts = ascii(names[1]) if names[1].isprintable() else f"${names[1]!a}"  # quoted for a shell
         other = (
-            "import quoted CSV with --csv and --mapping" if '"' in text else f"give the separator: --delimiter {parts}"
+            "import quoted CSV with --csv-file and --mapping"
+            if '"' in text
+            else f"give the separator: --delimiter {parts}"
         )
         return f"has a header whose columns are separated by {parts}: {other}, or {_HOW}"
     return f"no header line: give the columns with --format and the separator with --delimiter, or {_HOW}"

@@ -164,7 +164,7 @@ def test_a_bom_is_no_part_of_the_first_name(tmp_path: Path) -> None:
         (b"JobName;JobID;Submit\n", ["separator: --delimiter ';'"]),
         (b"JobID\tSubmit\n", [r"separator: --delimiter $'\t'"]),
         (b"JobID\x1fSubmit\n", [r"separator: --delimiter $'\x1f'"]),
-        (b'"JobID","Submit"\n', ["--csv and --mapping"]),
+        (b'"JobID","Submit"\n', ["--csv-file and --mapping"]),
         ("JobID|Submit\n".encode("utf-16"), ["UTF-16", "iconv"]),
         (b"7|a|b\n", ["no header line", "--format"]),
         (b"", ["no header line"]),
@@ -188,7 +188,10 @@ def test_what_is_no_output_of_sacct_p_is_named(tmp_path: Path, data: bytes, word
     [
         (b"CPUTimeRAW|ReqCPUS|ReqMem|Submit|State\n10|1|100Mc|x|TIMEOUT\n", ["columns lack JobIDRaw", "sacct -P"]),
         (b"User;Submit;State\nu;x;FAILED\n", ["has a header without JobID and JobIDRaw", "sacct -P"]),
-        (b"JobId=68 UserId=u(1000) GroupId=g(1000) Name=a\n", ["jobcomp/filetxt", "sacct -P", "--csv and --mapping"]),
+        (
+            b"JobId=68 UserId=u(1000) GroupId=g(1000) Name=a\n",
+            ["jobcomp/filetxt", "sacct -P", "--csv-file and --mapping"],
+        ),
         (b"JobId=68 JobName=a\n   UserId=u(1000)\n", ["scontrol", "sacct -P"]),
     ],
 )
