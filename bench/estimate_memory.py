@@ -14,7 +14,7 @@ from gpuwaste.estimate.readers.neutral import believed
 
 WORKSPACE_B: Final = 32 << 20
 """cuBLAS's workspace on Hopper; in XLA's figure where it was told to take cuBLAS ("triton": false in the file)."""
-WAYS: Final = ("with XLA's figure", "after optimization", "before optimization", "before, with workspace")
+WAYS: Final = ("with XLA's figure", "after optimization", "before compilation", "before, with workspace")
 
 
 def measured(folder: Path) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def text(found: dict[str, Any]) -> str:
         for key in ("mean", "median", "lowest", "highest")
     ]
     lines.append(
-        f"XLA's figure inside the range before optimization: {summary['inside_range']} of {summary['programs']}"
+        f"XLA's figure inside the range before compilation: {summary['inside_range']} of {summary['programs']}"
     )
     return "\n".join(lines)
 

@@ -116,7 +116,7 @@ def test_a_hub_that_asks_no_agent_says_so_and_draws_hours(reader: Readers) -> No
     found = reader(ALICE)
     curves_of(found, WASTEFUL)
     said = found.page.locator("#curves [role=status]").inner_text()
-    assert "agents are not asked: [hub] agent_url is not set; shown is what the ledger has of each hour." in said
+    assert "agents are not queried: [hub] agent_url is not set; shown is what the ledger has of each hour." in said
     assert found.page.locator("#curves figure").count() == 4
     assert found.page.evaluate(_INKED) == [True] * 4
     assert found.violations() == []

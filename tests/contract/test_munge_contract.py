@@ -149,7 +149,7 @@ def test_a_missing_munged_is_retryable(tmp_path: Path) -> None:
     """Without a munged behind the socket both directions say so, and that trying again may help."""
     nobody = Munge(str(tmp_path / "none"))
     for attempt in (lambda: nobody.encode(b"x"), lambda: nobody.decode("MUNGE:AwQDAAA:")):
-        with pytest.raises(RetryableAuthError, match="is munged running"):
+        with pytest.raises(RetryableAuthError, match=r"munged does not answer on this host .*: start munge"):
             attempt()
 
 

@@ -86,7 +86,7 @@ class Scene:
             [*self.runtime.command(*map(str, words)), "--config", str(config)],
             env={**os.environ, **self.runtime.env}, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
-        assert "defect of gpuwaste" not in done.stderr
+        assert "bug in gpuwaste" not in done.stderr
         return done.returncode, done.stdout + done.stderr
 
 

@@ -114,7 +114,7 @@ def test_runs_that_were_elsewhere_or_over_take_no_hours(hub: Rig) -> None:
     rejected = {entry["line"]: entry["reason"] for entry in answer.json["rejected"]}
     assert rejected == {
         2: f"accounting has gw/1@{day - 9 * DAY_S} on other nodes",
-        3: f"hour {day - 5 * DAY_S} lies more than a day after the end of gw/2@{day - 9 * DAY_S}, {day - 8 * DAY_S}",
+        3: f"hour {day - 5 * DAY_S} is more than a day after the end of gw/2@{day - 9 * DAY_S}, {day - 8 * DAY_S}",
     }
     assert [row["job_id"] for row in hub.hours()] == [3]
 

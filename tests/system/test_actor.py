@@ -148,7 +148,7 @@ def test_a_run_that_is_not_the_one_meant_is_left_alone(scene: ActorScene) -> Non
     unknown = replace(run, job_id=999_999)
     action = scene.add("cancel", run=unknown, subject=str(unknown), user="alice")
     taker.turn()
-    assert scene.end(action) == ("moot", "slurmctld does not know the job any more")
+    assert scene.end(action) == ("moot", "slurmctld no longer has the job")
 
 
 def test_a_job_requeued_after_the_look_is_not_cancelled(scene: ActorScene) -> None:

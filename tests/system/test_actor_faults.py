@@ -37,7 +37,7 @@ def test_slurm_that_says_yes_and_does_nothing(scene: ActorScene) -> None:
     poller.turn()
     status, reason = scene.end(action)
     assert status == "failed"
-    assert "Slurm accepted the command; nothing shows it after 2 s" in reason
+    assert "Slurm accepted the command; no effect in Slurm after 2 s" in reason
     assert (scene.directory / "asked").read_text() == "x\n"
     assert scene.run_of(job).state == "RUNNING"
 
@@ -72,7 +72,7 @@ def test_a_signal_without_an_answer_is_not_sent_again(scene: ActorScene) -> None
     poller.turn()
     status, reason = scene.end(action)
     assert status == "failed"
-    assert "nobody knows whether Slurm took it" in reason
+    assert "unknown whether Slurm accepted it" in reason
     assert (scene.directory / "asked").read_text() == "x\n"
 
 

@@ -113,7 +113,7 @@ def test_killed_again_and_again(scene: ActorScene) -> None:
         actor.kill()
     again = scene.process(path=path)
     status, reason = _ended(scene, action)
-    assert (status, reason) == ("failed", "sent 2 times, and Slurm does not show it")
+    assert (status, reason) == ("failed", "sent 2 times without effect in Slurm")
     assert len(_asked(scene)) == 2
     assert scene.run_of(job).state == "RUNNING"
     again.stop()
@@ -129,7 +129,7 @@ def test_a_signal_is_never_sent_twice(scene: ActorScene) -> None:
     again = scene.process(path=str(scene.directory / "bin"))
     status, reason = _ended(scene, action)
     assert status == "failed"
-    assert "nobody knows" in reason
+    assert "unknown whether" in reason
     assert len(_asked(scene)) == 1
     assert scene.cluster.job_output(job).count("got") == 1
     again.stop()
@@ -141,7 +141,7 @@ def test_an_actor_without_actions_takes_none(scene: ActorScene, tmp_path: Path) 
     job = running(scene)
     action = scene.intend("cancel", job)
     actor = scene.process(actions=[])
-    actor.wait_for(lambda: scene.hub.get(ActionParts).store.holder() != "", 30, "the actor to ask the hub")
+    actor.wait_for(lambda: scene.hub.get(ActionParts).store.holder() != "", 30, "the actor to poll the hub")
     assert "actor-idle" in actor.tail()
     assert scene.row(action).status == "intended"
     assert scene.run_of(job).state == "RUNNING"

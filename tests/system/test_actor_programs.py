@@ -63,7 +63,7 @@ def test_a_health_check_runs_on_a_drained_idle_node_alone(scene: ActorScene) -> 
     scene.slurm.text("scontrol", "update", f"NodeName={NODE}", "State=DRAIN", "Reason=test")
     try:
         action = scene.add("health_check", subject=f"node/{NODE}")
-        assert scene.turns(actor, action) == ("confirmed", "the program has ended well")
+        assert scene.turns(actor, action) == ("confirmed", "the program ended with exit code 0")
         assert scene.row(action).answer == "all GPUs pass"
         assert asked(scene) == [NODE]
     finally:
@@ -110,7 +110,7 @@ def test_a_program_that_hangs_or_fails_is_told_and_not_run_again(scene: ActorSce
     began = time.monotonic()
     status, reason = scene.turns(actor, action)
     assert time.monotonic() - began < 60
-    assert (status, reason.startswith("nobody knows whether it was done: ")) == ("failed", True), reason
+    assert (status, reason.startswith("unknown whether the program has done it: ")) == ("failed", True), reason
     assert len(asked(scene)) == 1
     scene.close()
     other = poller(scene, "profile", "echo 'no py-spy on the node' >&2; exit 4", "{job}")

@@ -240,7 +240,7 @@ def with_holes(data: bytes) -> bytes:
         (other_format, "has format 2"),
         (with_a_link, "in the wrong place"),
         (with_holes, "in the wrong place"),
-        (with_a_path, "which does not belong into a backup"),
+        (with_a_path, "which does not belong in a backup"),
     ],
 )
 def test_a_spoilt_backup_is_refused_in_one_line(

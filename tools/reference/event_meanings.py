@@ -25,6 +25,6 @@ PLUGIN: Final = {
         "advisor that runs as root is accepted."
     ),
     "gpuwaste: out of memory: all jobs accepted without advice": "slurmctld had no memory at its start: restart it.",
-    "gpuwaste: {} asked, {} answered, {} missed, {} refused": "Nothing to do: counters when slurmctld unloads it.",
+    "gpuwaste: {} requests, {} answered, {} missed, {} refused": "Nothing to do: counters when slurmctld unloads it.",
 }
 """What the submit plugins write to slurmctld's log, as the C code has it."""

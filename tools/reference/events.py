@@ -39,10 +39,10 @@ _SAID: Final = re.compile(r'\b(?:gw_say\([\w>-]+, |slurm_(?:error|info)\()("gpuw
 _VALUE: Final = re.compile(r"%(?:ll)?[sdu]")
 _FORMAT: Final = re.compile(r"[!:][^ }]+\}")  # how a value is written is no news for the reader
 _KINDS: Final = {
-    "submitted": "a job is queued: the request alone",
+    "submitted": "a job is queued: only the request",
     "started": "a run has begun",
     "ended": "a run is over: its outcome, and what it used",
-    "ledger": "more is known of the use of its GPUs",
+    "ledger": "new data on the use of its GPUs",
 }
 
 

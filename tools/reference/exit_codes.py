@@ -26,7 +26,7 @@ def page() -> str:
     ]
     return document(
         "Exit codes",
-        "Every command and every daemon ends with one of these, `gpuwaste doctor --nagios` alone with monitoring\n"
+        "Every command and every daemon ends with one of these, but `gpuwaste doctor --nagios` with monitoring\n"
         "plugins' own: 0 ok, 1 warning, 2 critical, 3 unknown.",
         table(("code", "meaning"), rows),
         "## By kind of error",

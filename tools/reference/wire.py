@@ -50,7 +50,7 @@ _CREDENTIALS: Final = f"""
 
 The answer to a batch carries `{ACK_HEADER}`: a munge credential over the hex sha256 of `ACK\\n` and the answer's body,
 or, for a token, the HMAC-SHA256 of that digest under the caller's token. An answer to the actor is signed over
-`ACK\\n`, the request's `Authorization` and a newline, and the body: it answers that request alone.
+`ACK\\n`, the request's `Authorization` and a newline, and the body: it answers only that request.
 """
 
 

@@ -44,7 +44,7 @@ _NOT_COMPACTED: Final = log_event.warning(
     "The file stays larger. Check the disk and the permissions of `[agent] state_dir`.",
 )
 _SET_ASIDE: Final = log_event.error(
-    "raw-samples-set-aside: damaged file of raw samples set aside as {file}: {error}",
+    "raw-samples-set-aside: damaged file of raw samples renamed to {file}: {error}",
     "A new file is started. Delete the damaged one when you do not need it.",
 )
 LOCK_NAME: Final = "fold.lock"

@@ -97,7 +97,7 @@ def train(
         about = {
             "source": source.text,
             "settings": settings,
-            "left": {"rows that told a run again": data.repeated, "earlier jobs, history alone": data.earlier},
+            "left": {"repeated rows of a run": data.repeated, "earlier jobs, only for their history": data.earlier},
             "warnings": warnings_of(data.table),
             "targets": {n: card_target(x.honest, x.shipped, x.judged.figures, x.found) for n, x in learnt.items()},
         }
@@ -116,7 +116,7 @@ def _learn(
 ) -> tuple[dict[str, TrainedTarget], dict[str, str]]:
     split = split_by_time(data.table)
     learnt: dict[str, TrainedTarget] = {}
-    left_out = {target.name: "was not asked for" for target in TARGETS if target not in chosen}
+    left_out = {target.name: "not trained" for target in TARGETS if target not in chosen}
     began = time.monotonic()
     for number, target in enumerate(chosen):
         until = np.inf

@@ -30,7 +30,7 @@ from gpuwaste.models.training_rows import FINAL_SHARE, SHARES
 MOST_USED: Final = 10  # features listed for a target
 LABEL_RULE: Final = (
     "failure: FAILED and OUT_OF_MEMORY are 1, COMPLETED is 0; TIMEOUT is a target of its own and a walltime that its "
-    "limit cut off; walltime, memory and GPUs are at most what the job asked for; jobs ended by the system (NODE_FAIL, "
+    "limit cut off; walltime, memory and GPUs are at most what the job requested; jobs ended by the system (NODE_FAIL, "
     "BOOT_FAIL, PREEMPTED, REQUEUED, DEADLINE, REVOKED) or cancelled before their start are left out; "
     "failure_or_cancel adds jobs cancelled after their start"
 )

@@ -47,7 +47,7 @@ def _jobs(card: ModelCard) -> str:
         ("users", card.users),
         ("submitted from", _time(first)),
         ("to", _time(last)),
-        ("the end of a job", "as accounting tells it" if card.end_rule == "accounting" else card.end_rule),
+        ("the end of a job", "as in accounting" if card.end_rule == "accounting" else card.end_rule),
         *((what, count) for what, count in card.left.items() if count),
         ("features", f"{card.features} (version {card.feature_version})"),
     ]
@@ -59,9 +59,9 @@ def _how(card: ModelCard) -> str:
     settings, split = card.settings, card.split
     figures = (
         f"Jobs in the order of submission: {split.train:.0%} to learn from, {split.validation:.0%} to calibrate "
-        f"and to choose thresholds by, the last {split.test:.0%} to judge by, looked at once. A job's history holds "
+        f"and to choose thresholds by, the last {split.test:.0%} to judge by, used once. A job's history holds "
         "only jobs that had ended when it was submitted, and so do the rolling corrections that the figures include. "
-        "Parameters were searched on folds in time of the first part alone: "
+        "Parameters were searched on folds in time of only the first part: "
         f"{settings.trials} trials a target, seed {settings.seed}. Intervals are 95 %, by bootstrap over users."
     )
     shipped = (
@@ -146,7 +146,7 @@ def _quantiles(target: CardTarget, test: CardFigures) -> Iterator[str]:
         for q, level in (test.quantiles or {}).items()
     ]
     if test.request:
-        rows.append(("as asked", "", "", _number(test.request.reserved_over_used)))
+        rows.append(("as requested", "", "", _number(test.request.reserved_over_used)))
     yield _table(("quantile", "share above it, aimed at", "measured (95 %)", "reserved over used (95 %)"), rows)
     if test.under_rate_by_user:
         mean, worst = _by_user("share of jobs above q = 0.95", test.under_rate_by_user)

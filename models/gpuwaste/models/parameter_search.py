@@ -92,7 +92,7 @@ def search(
     """
     default = DEFAULTS[target.kind]
     if trials < 1:
-        return Found(default, note="none was asked for")
+        return Found(default, note="no search was requested")
     folds = _folds(target, table, vectors, rows, {**default.params, "nthread": threads})
     if not folds:
         return Found(default, note="too few labelled jobs for folds in time")

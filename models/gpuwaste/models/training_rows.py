@@ -142,7 +142,7 @@ def require_usable(table: JobTable, where: str) -> None:
     """Raise NoDataError, one line that starts with `where`, for a log that no target can be learnt from."""
     if not _said(table.user) and not _requests(table):
         raise NoDataError(
-            f"{where}: names neither users nor what jobs asked for, so there is nothing to predict from: take a log "
+            f"{where}: has neither users nor requested resources, so there is nothing to predict from: use a log "
             "of accounting"
         )
     if len(table) < MIN_ROWS:

@@ -53,7 +53,7 @@ VISIBLE int fini(void)
 
 	if (client) {
 		gw_read_totals(client, &totals);
-		slurm_info("gpuwaste: %" PRIu64 " asked, %" PRIu64 " answered, %" PRIu64 " missed, %" PRIu64 " refused",
+		slurm_info("gpuwaste: %" PRIu64 " requests, %" PRIu64 " answered, %" PRIu64 " missed, %" PRIu64 " refused",
 			   totals.asked, totals.answered, totals.missed, totals.refused);
 	}
 	gw_client_close(client);

@@ -162,7 +162,7 @@ class ActionExecutor:
         """Let an action wait for Slurm; one that was sent waits until it expires: it blocks all others."""
         entry = task.entry
         if task.plan and self._expired(entry):
-            return ActionResult(entry, "failed", f"nobody knows whether Slurm took it: {error}")
+            return ActionResult(entry, "failed", f"unknown whether Slurm accepted it: {error}")
         self._waits(_NO_SLURM, entry, error=error)
         return None
 
@@ -172,12 +172,12 @@ class ActionExecutor:
             return None
         if not task.execution.visible:
             return ActionResult(
-                task.entry, "failed", "the actor ended while this was sent: nobody knows whether Slurm took it"
+                task.entry, "failed", "the actor ended while this was sent: unknown whether Slurm accepted it"
             )
         if task.sends >= MAX_SENDS:
-            return ActionResult(task.entry, "failed", f"sent {task.sends} times, and Slurm does not show it")
+            return ActionResult(task.entry, "failed", f"sent {task.sends} times without effect in Slurm")
         if self._expired(task.entry):  # what the rule saw may be hours old
-            return ActionResult(task.entry, "failed", "Slurm does not show it; not sent again: it has expired")
+            return ActionResult(task.entry, "failed", "no effect in Slurm; not sent again: the action has expired")
         return None
 
     def _send(self, task: _ActionTask, plan: Plan) -> ActionResult | None:
@@ -207,7 +207,7 @@ class ActionExecutor:
         try:
             seen = task.execution.look(task.request, self._slurm, task.plan)
         except (SlurmError, ParseError) as error:
-            return ActionResult(task.entry, "failed", f"not sent: Slurm cannot be asked: {error}")
+            return ActionResult(task.entry, "failed", f"not sent: cannot read the job from Slurm: {error}")
         if seen.standing != "todo":
             return _over(task.entry, seen, sent=bool(task.plan))
         if seen.plan != plan:
@@ -224,10 +224,14 @@ class ActionExecutor:
             return self._confirm(task, plan, answer, error)
         by_program = isinstance(task.execution.act, SiteProgram)
         if error is None:
-            words = "the program has ended well" if by_program else "Slurm took it; what became of it is not shown"
+            words = (
+                "the program ended with exit code 0"
+                if by_program
+                else "Slurm accepted it; Slurm does not show the result"
+            )
             return ActionResult(task.entry, "confirmed", words, answer)
-        taken = "it was done" if by_program else "Slurm took it"
-        unclear = "" if _said_no(error) else f"nobody knows whether {taken}: "
+        taken = "the program has done it" if by_program else "Slurm accepted it"
+        unclear = "" if _said_no(error) else f"unknown whether {taken}: "
         return ActionResult(task.entry, "failed", f"{unclear}{error}")
 
     def _done(self, task: _ActionTask, plan: Plan) -> str:
@@ -245,7 +249,7 @@ class ActionExecutor:
             try:
                 seen = task.execution.look(task.request, self._slurm, plan)
             except (SlurmError, ParseError) as found:
-                trouble = f"; Slurm cannot be asked: {found}"
+                trouble = f"; cannot read the job from Slurm: {found}"
             else:
                 trouble = ""
                 if seen.standing in {"done", "moot"}:
@@ -254,9 +258,9 @@ class ActionExecutor:
                     return ActionResult(task.entry, "failed", str(error))
             if self._clock.mono_us() >= until_us:
                 if not trouble and seen.standing == "open" and error is None:  # a node may hang there for hours
-                    return ActionResult(task.entry, "confirmed", f"Slurm took it; {seen.reason}", answer)
+                    return ActionResult(task.entry, "confirmed", f"Slurm accepted it; {seen.reason}", answer)
                 said = str(error) if error else "Slurm accepted the command"
-                waited = f"nothing shows it after {self._settings.confirm_s:g} s"
+                waited = f"no effect in Slurm after {self._settings.confirm_s:g} s"
                 return ActionResult(task.entry, "failed", f"{said}; {waited}{trouble}", answer)
             self._keep()
             if self._clock.wait(self._stop, _LOOK_S):
@@ -266,7 +270,7 @@ class ActionExecutor:
         if self._settings.stopped():
             return f"{self._settings.stop_file} exists"
         if entry.expires <= now:
-            return "it has expired"
+            return "the action has expired"
         if self._journal.last_hour(now) >= self._settings.max_per_hour:
             return f"{self._settings.max_per_hour} actions were sent in the last hour: [actor] max_per_hour"
         return ""
@@ -285,7 +289,7 @@ def _over(entry: ActionEntry, seen: LookResult, *, sent: bool, answer: str = "")
     if seen.standing == "moot":
         return ActionResult(entry, "moot", seen.reason, answer)
     if not sent:
-        return ActionResult(entry, "moot", f"already so: {seen.reason}")
+        return ActionResult(entry, "moot", f"already done: {seen.reason}")
     return ActionResult(entry, "confirmed", seen.reason, answer)
 
 

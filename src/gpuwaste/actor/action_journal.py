@@ -22,7 +22,7 @@ _TABLE: Final = """
 """
 _CORRUPT: Final = log_event.error(
     "actor-journal-corrupt: the actor's journal {path} is corrupt ({reason}), kept as {kept}; a new one is used",
-    "Often a power cut or a full disk. What was sent before, only the hub knows. Keep the file for a bug report.",
+    "Often a power cut or a full disk. Only the hub has the actions sent before. Keep the file for a bug report.",
 )
 _KEPT_S: Final = 400 * DAY_S
 _FORGET: Final = "DELETE FROM sent WHERE at_utc < ? AND at_utc < (SELECT max(at_utc) FROM sent) - ?"

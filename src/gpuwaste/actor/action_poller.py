@@ -23,7 +23,7 @@ _LEASE_EVERY_US: Final = 15_000_000
 _QUIET_US: Final = 3_600_000_000  # between two log lines about a lasting error
 _ENDED: Final = log_event.info("action-ended: {kind} of {subject} by rule {rule}: {status}: {reason}")
 _NO_HUB: Final = log_event.warning(
-    "actor-hub-unreachable: cannot ask the hub for actions: {error}",
+    "actor-hub-unreachable: cannot fetch actions from the hub: {error}",
     "The hub is down, or does not know this host's credential. No action is taken meanwhile.",
 )
 _NO_JOURNAL: Final = log_event.error(
@@ -39,7 +39,7 @@ _OTHER: Final = log_event.warning(
     "Two actors run, on two hosts or with two state_dir: stop one of them.",
 )
 _LOST: Final = log_event.error(
-    "action-end-rejected: the hub does not take the end of {kind} of {subject} ({status}): {reason}",
+    "action-end-rejected: the hub rejects the end of {kind} of {subject} ({status}): {reason}",
     "Another actor has taken over, or the hub's store was restored. See `gpuwaste rules actions ID`.",
 )
 

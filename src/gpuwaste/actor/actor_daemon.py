@@ -73,7 +73,7 @@ def run_actor(config: Config) -> int:
     _STARTED.log(version=own_version(), kinds=", ".join(settings.kinds) or "nothing")
     if not settings.kinds:
         _NOTHING.log()
-    notifier.ready("asks the hub")
+    notifier.ready("polls the hub")
     poller = parts.get(ActionPoller)
     try:
         while not stop.is_set():

@@ -80,7 +80,7 @@ def checked(actor: ActorConfig, kind: ActionKind) -> tuple[str, ...]:
     words: tuple[str, ...] = getattr(actor, program.key)
     where = f"[actor] {program.key}"
     if not words or not words[0]:
-        raise ConfigError(f"{where} is empty: action {kind.name} needs the program that does it")
+        raise ConfigError(f"{where} is empty: action {kind.name} needs a program")
     if not words[0].startswith("/"):
         raise ConfigError(f"{where}: {words[0]!r:.60}: expected the full path of a program")
     if _PLACE.search(words[0]):

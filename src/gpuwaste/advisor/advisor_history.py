@@ -77,7 +77,7 @@ def boot_history_by(hub: HubClient, state_dir: Path, cluster: str, under_use: Un
     empty = HistoryState(under_use=under_use)
     follower = _fetched(hub, state_dir, cluster) or Follower(empty, cluster, max_ended=MAX_ENDED)
     if follower.state.under_use != under_use:
-        raise WireError("the hub's snapshot of the history is counted by another under-use rule than its events")
+        raise WireError("the hub's snapshot of the job history uses another under-use rule than its events")
     return _up_to_now(hub, follower)
 
 

@@ -31,7 +31,7 @@ _POLICIES_REJECTED: Final = log_event.error(
     "policies-not-reloaded: cannot reload policies, the loaded ones stay in force: {error}",
     "`gpuwaste policy check` prints the same error: fix the file, then reload.",
 )
-_RULE: Final = log_event.info("under-use-rule: the hub counts under-use by {rule}; history read again with it")
+_RULE: Final = log_event.info("under-use-rule: the hub's rule of under-use is now {rule}; job history is read again")
 
 
 class PolicyReload(Part):

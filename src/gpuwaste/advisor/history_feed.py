@@ -175,7 +175,7 @@ class Feed(Part):
         except GpuwasteError as error:
             _log.debug("%s", error)
         except Exception as error:  # noqa: BLE001 the same
-            BUG.log(error, what="work beside the job history")
+            BUG.log(error, what="other work of the job history")
 
     def _failed(self, words: str) -> float:
         if self._trouble.news(words):

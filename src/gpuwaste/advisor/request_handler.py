@@ -38,7 +38,7 @@ _PATIENCE: Final = 0.4  # share of the deadline to wait for a uid's name
 _UNREADABLE: Final = log_event.warning(
     "request-unreadable: job accepted without advice, repeats are only counted: {error}",
     "The client is no submit plugin of this version: find out what uses the socket. "
-    '`gpuwaste_advisor_requests_total{result="unreadable"}` counts.',
+    '`gpuwaste_advisor_requests_total{result="unreadable"}` counts these requests.',
 )
 _UNJUDGED: Final = log_event.error(
     "request-not-judged: job accepted without advice, repeats are only counted: {error}",

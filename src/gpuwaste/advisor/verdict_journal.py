@@ -102,7 +102,7 @@ class VerdictJournal(Part):
             self._torn = False
             return
         self._torn = True  # the disk became full in the middle of the line: the next write starts a new line
-        self._trouble("no space for a whole line")
+        self._trouble("no space for a complete line")
         self._keep(line)
 
     def flush(self) -> None:

@@ -32,7 +32,7 @@ _SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features 
 _NO_OPTIONS: Final[Mapping[str, Given]] = {}
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
 _NO_HISTORY: Final = (
-    "no history.state in the model's directory: prediction from the request alone; give a snapshot with --history"
+    "no history.state in the model's directory: predicted from the request only; give a snapshot with --history"
 )
 
 
@@ -90,7 +90,7 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> PredictQuery:
     number, _, offset = printed_id.partition("+")
     found = slurm_client(config).request(int(number.partition("_")[0]))
     if not found or (offset and int(offset) >= len(found)):
-        raise NoDataError(f"job {printed_id}: no such job in slurmctld's memory that you may see")
+        raise NoDataError(f"job {printed_id}: not in slurmctld's memory, or not visible to you")
     now = int(time.time())
     asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
     return PredictQuery(tuple({astuple(request): request for request in asked}.values()))  # array tasks are alike
@@ -111,13 +111,15 @@ def predictions_of(config: Config, asked: PredictQuery) -> list[PredictDocument]
     try:
         found = hub.predict_job(asked.job) if asked.job else hub.predict([sent(request) for request in asked.requests])
     except NoDataError:
-        what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
-        raise NoDataError(f"{what} that you may see") from None
+        what = f"job {asked.job}: not found" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
+        raise NoDataError(f"{what}, or not visible to you") from None
     return convert(found, list[PredictDocument], "the hub's predictions")
 
 
 def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[PredictDocument]:
-    bundle = load_program("gpuwaste.advice.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
+    bundle = load_program(
+        "gpuwaste.advice.predict.bundle", "predict", "this host, or leave out --model to use the hub"
+    ).load_bundle(model)
     from gpuwaste.advice.predict.corrections import corrections_of, history_beside
     from gpuwaste.advice.predict.predictor import Predictor
     from gpuwaste.jobs.history.history_state import HistoryState
@@ -144,7 +146,7 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
         slurm = slurm_client(config, min(config.common.slurm_timeout_s, DEFAULTS_S))
         site = SiteDefaults.of(slurm.partitions())
     except GpuwasteError:
-        return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
+        return tuple(requests), ("cannot read Slurm's defaults; unset options are unknown",)
     return tuple(site.completed(request) for request in requests), ()
 
 
@@ -156,7 +158,7 @@ def _placed(change: RequestChange, options: Mapping[str, Given]) -> RequestChang
         return change
     if given.where.startswith("line "):
         return replace(change, text=f"{change.text} ({given.where})")
-    line = "" if given.where == COMMAND_LINE else " is set: the command line goes before it"
+    line = "" if given.where == COMMAND_LINE else " is set: the command line overrides it"
     return replace(change, option=change.option.removeprefix("#SBATCH "), text=f"{change.text} ({given.where}{line})")
 
 
@@ -195,4 +197,4 @@ def _parsed(data: bytes) -> object:
 def _user() -> str:
     if name := user_name(os.getuid()):
         return name
-    raise UsageError(f"uid {os.getuid()} has no name on this host: ask on a login node")
+    raise UsageError(f"uid {os.getuid()} has no name on this host: run this on a login node")

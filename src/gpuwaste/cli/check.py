@@ -44,7 +44,7 @@ class Check:
     name: str
     status: Status
     found: str
-    mend: Annotated[str, Meta(description="How to mend it; empty: nothing to do.")] = ""
+    mend: Annotated[str, Meta(description="How to fix it; empty: nothing to do.")] = ""
     figures: Annotated[Mapping[str, float], Meta(description="For monitoring, by label with its unit in the name.")] = (
         field(default_factory=dict)
     )

@@ -79,13 +79,13 @@ def listening(_: Path, config: Config) -> Iterator[str]:
             yield str(error)
             continue
         if not address.port:
-            yield f"[{section}] listen {listen!r}: port 0 is another one at each start: name a port"
+            yield f"[{section}] listen {listen!r}: port 0 is a different port at each start: set a port"
         other = taken.get(address.port)
         if other and (address.host == other[1].host or address.every or other[1].every):
             yield f"[{section}] listen {listen}: port {address.port} is [{other[0]}]'s as well: give each its own"
         taken.setdefault(address.port, (section, address))
     if not config.hub.listen and not config.hub.socket:
-        yield "[hub] listen and socket are both empty: set one of them: set one"
+        yield "[hub] listen and socket are both empty: set one of them"
 
 
 def certificates(_: Path, config: Config) -> Iterator[str]:
@@ -110,7 +110,7 @@ def paths(_: Path, config: Config) -> Iterator[str]:
     for section, key, kind, _default, _text in describe_config():
         value = getattr(getattr(config, section), key)
         if kind == "str" and value and key.endswith(_PATHS) and not value.startswith(("/", CREDENTIALS)):
-            yield f"[{section}] {key} {value!r}: no absolute path: begin it with /"
+            yield f"[{section}] {key} {value!r}: not an absolute path: begin it with /"
 
 
 def policies(_: Path, config: Config) -> Iterator[str]:
@@ -169,7 +169,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
     """Look for values that are valid on their own and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
     pairs = (
-        (hub.low_below_pct > hub.high_above_pct, "[hub] low_below_pct lies above high_above_pct: exchange them"),
+        (hub.low_below_pct > hub.high_above_pct, "[hub] low_below_pct is above high_above_pct: swap them"),
         (hub.min_coverage > 1, "[hub] min_coverage is a share: set it to 0 to 1"),
         (hub.memory_resident_ratio > 1, "[hub] memory_resident_ratio is a share: set it to 0 to 1"),
         (not agent.interval_s, "[agent] interval_s is 0: set the seconds between two samples"),
@@ -180,11 +180,11 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
         ),
         (
             plugin.breaker_max_ms < plugin.breaker_first_ms,
-            "[plugin] breaker_max_ms is less than breaker_first_ms: the submit plugins take the greater for both",
+            "[plugin] breaker_max_ms is less than breaker_first_ms: the submit plugins use the greater value for both",
         ),
         (
             plugin.stale_s < advisor.stale_s,
-            "[plugin] stale_s is less than [advisor] stale_s: the plugins would drop what the advisor still says",
+            "[plugin] stale_s is less than [advisor] stale_s: the plugins would drop advice that is still given",
         ),
     )
     yield from (words for wrong, words in pairs if wrong)

@@ -36,6 +36,7 @@ _INSTALL_DEADLINE_S: Final = 60.0
 SCRIPT: Final = Path(str(resources.files("gpuwaste.cli"))) / "before-install.sh"
 _NAME: Final = "before install"
 _MOST_LINES: Final = 200
+_SLURM: Final = "run scontrol ping on this host"
 
 
 def roles_here(config: Config, unit_dirs: Sequence[Path] = _UNIT_DIRS) -> frozenset[Role]:
@@ -61,13 +62,22 @@ def modules() -> list[Any]:
 def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S, used_s: float = 0.0) -> Iterator[Check]:
     """Run the checks of this host's roles all at once, and yield their lines in order.
 
-    A check that meets an error, or has not finished by the deadline, is a failed line; no check delays the others.
+    A check that meets an error, or has not finished by the deadline, is a failed line; no check delays the others. A
+    failure with the cause of an earlier line only names that line: the cause is there once, with what to do.
     `used_s` is the time that the command has already used: loading it takes seconds on a slow host.
     """
     until_us = around.clock.mono_us() + int((deadline_s - used_s) * 1e6)
     jobs = [_Job(module, around) for module in modules() if module.ROLES & around.roles]
+    failed: list[Check] = []
     for job in jobs:
-        yield from job.lines(max(0.0, (until_us - around.clock.mono_us()) / 1e6), deadline_s)
+        for check in job.lines(max(0.0, (until_us - around.clock.mono_us()) / 1e6), deadline_s):
+            cause = next((one.name for one in failed if one.found in check.found), "")
+            if cause and check.status is Status.FAIL:
+                yield Check(check.name, Status.WARN, f"not checked: same cause as {cause}")
+                continue
+            if check.status is Status.FAIL:
+                failed.append(check)
+            yield check
 
 
 def within(make: Callable[[], _T], limit_s: float) -> _T:
@@ -113,7 +123,7 @@ class _Job:
         found = list(self._found)
         if self._thread.is_alive():
             words = f"not finished within {deadline_s:g} s"
-            mend = "what it asks does not answer, or this host is slow: use --timeout"
+            mend = "what it queries does not answer, or this host is slow: use --timeout"
             found.append(Check(self._module.NAME, Status.FAIL, words, mend))
         return found
 
@@ -122,10 +132,12 @@ class _Job:
         try:
             for check in self._module.check(self._around):
                 self._found.append(check)
+        except SlurmError as error:
+            self._found.append(Check(name, Status.FAIL, str(error), _SLURM))
         except GpuwasteError as error:
             self._found.append(Check(name, Status.FAIL, str(error)))
         except Exception as error:  # noqa: BLE001 a defect of one check must not hide the others
-            self._found.append(Check(name, Status.FAIL, f"{type(error).__name__}: {error}", "a defect of gpuwaste"))
+            self._found.append(Check(name, Status.FAIL, f"{type(error).__name__}: {error}", "a bug in gpuwaste"))
 
 
 def left_behind() -> bool:
@@ -196,7 +208,7 @@ def _lines_of(script: subprocess.Popen[bytes], deadline_s: float) -> Iterator[Ch
         words = f"not finished within {deadline_s:g} s"
         yield Check(_NAME, Status.FAIL, words, "a command of this host does not answer")
     elif script.returncode not in {0, 1}:
-        yield Check(_NAME, Status.FAIL, f"{SCRIPT} ended with {script.returncode}", "a defect of gpuwaste")
+        yield Check(_NAME, Status.FAIL, f"{SCRIPT} ended with {script.returncode}", "a bug in gpuwaste")
 
 
 def _parsed(text: str) -> Iterator[Check]:

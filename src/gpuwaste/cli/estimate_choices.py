@@ -134,8 +134,8 @@ class _Compared:
             asked = ",".join(str(batch) for batch in sorted({*there, *missing}))
             has = ", ".join(map(str, sorted(set(there)))) or "one that it does not name"
             raise UsageError(
-                f"batch {', '.join(map(str, missing))}: not in the file (batch size: {has}), and a program is not "
-                f"scaled by guessing: run the probe with --batch {asked}"
+                f"batch {', '.join(map(str, missing))}: not in the file (batch size: {has}): "
+                f"run the probe with --batch {asked}"
             )
         self._check_work(there, unnamed)
 
@@ -149,7 +149,7 @@ class _Compared:
         if unnamed and there and self.options.goal != "smallest":
             raise UsageError(
                 f"{unnamed[0]}: does not name its batch size, other files do: run the probe with --batch for each, or "
-                "take --goal smallest"
+                "use --goal smallest"
             )
         if steps and len(set(self.batches or there)) > 1:
             raise UsageError("--steps: the same steps at several batch sizes are different work: give --samples")
@@ -208,11 +208,13 @@ def _request(row: EstimateChoice) -> tuple[str, int | None, int, str]:
 
 
 def _notes(rows: list[EstimateChoice], best: EstimateChoice | None, work: Work, *, priced: bool) -> list[str]:
-    notes = ["prices: [estimate] prices of this host's configuration, --price before them"] if priced else []
+    notes = ["prices: --price, else [estimate] prices of this host's configuration"] if priced else []
     if any(row.gpus > 1 for row in rows):
         notes.append("several GPUs: speed-up is not assumed, and sharding evenly is the best case")
     if best is not None and best.run_s is not None:
-        notes.append("--time is the upper end of the interval: add what loading data, compiling and checkpoints take")
+        notes.append(
+            "--time is the upper end of the interval: add the time for loading data, compiling and checkpoints"
+        )
     if best is not None and best.mig:
         notes.append("write the MIG instance as the site's gres names it (scontrol show node)")
     elif best is not None:

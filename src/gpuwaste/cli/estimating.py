@@ -124,7 +124,7 @@ def _notes(program: Program, memory: MemoryEstimate, places: list[Fit]) -> list[
     notes = list(program.notes)
     unknown = sum(1 for op in program.ops if op.kind in UNKNOWN_KINDS)
     if unknown:
-        notes.append(f"{unknown} operations are unknown: their arrays count, their work does not")
+        notes.append(f"{unknown} operations are unknown: their memory is counted, their time is not")
     if program.source in {"hlo", "stablehlo", "jax"} and any(
         place.verdict != "does not fit" and memory.high_b > PREALLOCATED * place.capacity_b for place in places
     ):
@@ -133,5 +133,5 @@ def _notes(program: Program, memory: MemoryEstimate, places: list[Fit]) -> list[
             "XLA_PYTHON_CLIENT_MEM_FRACTION=0.95"
         )
     if places and all(place.verdict == "does not fit" for place in places):
-        notes.append("it fits on no GPU asked for: take a smaller batch, or divide the program over several GPUs")
+        notes.append("it fits on no requested GPU: use a smaller batch, or split the program over several GPUs")
     return notes

@@ -77,16 +77,16 @@ def check(paths: Sequence[Path], config: Config) -> int:
             bad = True
             sys.stderr.write(f"gpuwaste: {one_line(str(error))}\n")
     if not files:
-        sys.stdout.write("no outlets and no inlets: the hub sends and takes no events\n")
+        sys.stdout.write("no outlets and no inlets: the hub sends and accepts no events\n")
     return EXIT_BAD if bad else 0
 
 
 def _takes(inlet: InletFile) -> str:
-    return f"{inlet.name}: inlet, {inlet.way}, takes {', '.join(inlet.kinds)}, {inlet.per_minute} a minute at most\n"
+    return f"{inlet.name}: inlet, {inlet.way}, accepts {', '.join(inlet.kinds)}, {inlet.per_minute} a minute at most\n"
 
 
 def _gives(outlet: OutletFile) -> str:
     count = len(outlet.kinds)
     told = "all kinds" if outlet.kinds >= catalogue().keys() else f"{count} of {len(catalogue())} kinds"
     begins = "now" if outlet.begin == "now" else "with the oldest event"
-    return f"{outlet.name}: outlet, {outlet.way}, {told} of events, a new one begins {begins}\n"
+    return f"{outlet.name}: outlet, {outlet.way}, {told} of events, a new outlet begins {begins}\n"

@@ -41,7 +41,7 @@ class _Counted:
             yield f"{self.beyond} jobs left out: too many for one report: choose a shorter time with -S and -E"
         if self.missing:
             shown = ", ".join(self.missing[:5]) + (", ..." if len(self.missing) > 5 else "")  # noqa: PLR2004
-            yield f"{len(self.missing)} jobs left out: no such job that you may see: {shown}"
+            yield f"{len(self.missing)} jobs left out (not found, or not visible to you): {shown}"
 
 
 def export(options: argparse.Namespace) -> int:

@@ -48,7 +48,7 @@ def with_chart(found: "Counterfactual", options: argparse.Namespace, past: "Ints
     try:
         return with_gantts(found, _window(wanted), past)
     except KeyboardInterrupt:
-        sys.stderr.write("gpuwaste: interrupted: no Gantt chart\n")
+        sys.stderr.write("gpuwaste: interrupted: the answer has no Gantt chart\n")
     except NoDataError as error:  # found out after the simulation, which is worth more
         sys.stderr.write(f"gpuwaste: {error}: no Gantt chart\n")
     return found

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.job_sources import file_source, recognise
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
@@ -66,7 +67,7 @@ def bring_as_job(options: argparse.Namespace, config: Config) -> int:
     from gpuwaste.cli.as_job import submit_and_tell
 
     if options.into is None:
-        raise UsageError("import --as-job: name a store on shared disk by --into: the hub's own is open on its host")
+        raise UsageError("import --as-job: give a store on shared disk with --into: the hub's own is open on its host")
     store = options.into.resolve()
     _become_owner(store, options)  # the job runs as the user who submits it
     return submit_and_tell(options, config, "import", store.parent)
@@ -88,13 +89,13 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
 
 @contextmanager
 def _resumable(store: "HistoryStore", key: str, path: Path) -> "Iterator[None]":
-    """Print at Ctrl-C that the imported part is kept."""
+    """Raise Interrupted at Ctrl-C where the imported part is kept."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         with suppress(GpuwasteError):
             if store.resume(key) is not None:
-                sys.stderr.write(f"gpuwaste: interrupted; {path} has the pages so far: the same command goes on\n")
+                raise Interrupted(f"{path} has the pages so far: run the same command again to continue") from stop
         raise
 
 
@@ -227,13 +228,13 @@ def _line(result: "ImportResult") -> str:
     rate = f" ({result.runs / result.seconds:,.0f}/s)" if result.seconds >= 1 else ""
     head = (
         f"{result.key}: {result.runs} runs in {result.seconds:.1f} s{rate}, {result.changed} new or changed; "
-        f"{result.pages} raw pages kept, {format_size(result.size_b)} in {format_size(result.packed_b)}"
+        f"{result.pages} raw pages kept, {format_size(result.size_b)}, stored as {format_size(result.packed_b)}"
     )
     lines = [head]
     if result.end_rule != "accounting":
-        lines.append("  no wait in it: starts are taken to be the submissions, ends submit + run")
+        lines.append("  it has no waits: starts are set to the submissions, ends to submit + run time")
     if result.bad:
-        lines.append(f"  {result.bad} rows could not be read and are kept aside (gpuwaste history status):")
+        lines.append(f"  {result.bad} rows could not be read; see gpuwaste history status:")
         lines += [f"    line {bad.line}: {bad.reason}" for bad in result.first_bad]
     lines += [
         f"  {name} is unknown in {first.runs} runs: first at line {first.line}: {first.reason}"

@@ -66,7 +66,7 @@ def _lines(done: dict[str, Any], user: str) -> Iterator[str]:
         yield (
             "the lake's snapshots and the files of old rows are deleted; PostgreSQL's own dead rows go with VACUUM"
             if done["store"] == "lake"
-            else "the store's file is written anew: it has no old rows"
+            else "the store's file was rewritten without the old rows"
         )
     for name in done["left"]:
         place = f"{name['rows']} rows of {name['table']}.{name['column']}"

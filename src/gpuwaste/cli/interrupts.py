@@ -34,6 +34,10 @@ _CALLED_FROM_C: Final = frozenset(
 _IMPORT: Final = "importlib._bootstrap", "_find_and_load"
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a command that keeps a part of its work; the message is where that is and what goes on from there."""
+
+
 class Interrupts:
     """Raises KeyboardInterrupt at the first SIGINT and remembers that; what follows cleans up.
 

@@ -12,13 +12,13 @@ from gpuwaste.cli import commands
 from gpuwaste.cli.action_files import ActionGroup
 from gpuwaste.cli.command_groups import grouped
 from gpuwaste.cli.help_text import HelpFormatter, describe, meant
-from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, drop, interruptible, tell
+from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, Interrupted, drop, interruptible, tell
 from gpuwaste.cli.old_names import new_name
 from gpuwaste.cli.programs import missing_words
 from gpuwaste.cli.resource_commands import resource_commands
 from gpuwaste.cli.terminal_width import terminal_columns
 from gpuwaste.cli.words import cut, text_word
-from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.errors import GpuwasteError, WireError
 from gpuwaste.core.registry import ModuleRegistry
 
 EXIT_USAGE: Final = 2
@@ -143,7 +143,8 @@ def _start(line: str, meaning: str, width: int) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 ok, 1 error, 2 usage, 3 no data, 4 over the threshold.
 
-    Without `argv` the process does nothing else: a Ctrl-C after it prints no traceback.
+    Ctrl-C is one line and exit code 130. Without `argv` the process does nothing else: a Ctrl-C after it prints no
+    traceback.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     _forgive_streams()
@@ -151,10 +152,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             code = _run(words)
             sys.stdout.flush()
-        except KeyboardInterrupt:
-            code = EXIT_INTERRUPTED
+        except KeyboardInterrupt as stop:
+            code = _interrupted(stop)
         except Exception as error:  # noqa: BLE001 no error of a command is a traceback
-            code = EXIT_INTERRUPTED if interrupts.seen else _failed(error)
+            code = _interrupted(error) if interrupts.seen else _failed(error, words)
         return code
 
 
@@ -176,8 +177,18 @@ def _run(words: list[str]) -> int:
     return code
 
 
-def _failed(error: Exception) -> int:
+def _interrupted(stop: BaseException) -> int:
+    """Print that Ctrl-C ended the command, and what is kept of its work; returns the exit code."""
+    kept = f": {stop}" if isinstance(stop, Interrupted) else ""
+    return _say(f"interrupted{kept}", EXIT_INTERRUPTED)
+
+
+def _failed(error: Exception, words: Sequence[str]) -> int:
     """Print an error as one line; returns the exit code."""
+    if isinstance(error, WireError):
+        from gpuwaste.cli.without_hub import without_hub
+
+        return _say(f"{error}{without_hub(error, words)}", error.exit_code)
     if isinstance(error, GpuwasteError):
         return _say(str(error), error.exit_code)
     if isinstance(error, OSError) and (code := _unwritten(error)):

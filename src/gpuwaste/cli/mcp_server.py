@@ -104,7 +104,7 @@ class Tools:
             try:
                 return _answer_text(ask_hub(self._config, f"/v1/jobs/{job_id}"))
             except NoDataError:
-                raise NoDataError(f"job {job_id}: no such job that you may see") from None
+                raise NoDataError(f"job {job_id}: not found, or not visible to you") from None
 
     def now(self, rows: _Rows = 20) -> str:
         """Return what the cluster does now: GPUs held and idle, nodes that report nothing, the queue, and each age."""

@@ -87,7 +87,7 @@ def own_program(config: Config, script: str, comment: str, folder: Path | None) 
     try:
         own.runs = convert(hub_client(config).program_runs(tie.program), ProgramRunsAnswer, "the hub's runs").runs
     except GpuwasteError as error:
-        notes.append(f"own runs of the program are not known: {error}")
+        notes.append(f"your earlier runs of the program are unknown: {error}")
     return own, notes
 
 
@@ -99,7 +99,7 @@ def _from_script(
     if said is None:
         return None, tie
     if folder is None:
-        raise UsageError(f"{said.file[:80]!r} is named by a script without a folder")
+        raise UsageError(f"{said.file[:80]!r} is relative to a script without a folder: give the script as a file")
     reading = load_program("gpuwaste.estimate.reading", _EXTRA, _HOST)
     program: Program = reading.read_program(folder / said.file)
     steps = said.steps if said.steps is not None or tie is None else tie.steps

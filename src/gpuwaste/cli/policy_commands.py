@@ -39,7 +39,7 @@ _SLURM_S: Final = 3.0
 _NOTES: Final = (
     "RIGHT: the prediction came true: the job failed, reached its limit, left a GPU idle, needed less.",
     "For an array, at least half of the tasks. OPEN: not known.",
-    "SAID: shown at the terminal; the rules that held back the others are listed below.",
+    "SHOWN: printed at the terminal; the rules that held back the others are listed below.",
     "GPU-H: of the jobs in RIGHT: all GPUs of a job that failed or timed out, otherwise its idle GPUs.",
     "A target's row counts the submissions in which it reached a threshold; one submission can be in several rows.",
     "Users do not react to warnings in the replay, and a rejected job still counts in the job history.",

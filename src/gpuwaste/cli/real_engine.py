@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.words import number_word
 from gpuwaste.core.errors import UsageError
@@ -52,7 +53,7 @@ def check_engine(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.output}: not a directory: --engine slurmctld keeps its runs in the directory of -o")
     simulated = [name for name in _SIMULATED if getattr(options, name)]
     if simulated:
-        raise UsageError(f"--{simulated[0].replace('_', '-')}: only for the simulator, not for --engine: leave it out")
+        raise UsageError(f"--{simulated[0].replace('_', '-')}: only for the simulator: leave it out with --engine")
     if options.walltime != "user":
         raise UsageError(f"--walltime {options.walltime}: a real slurmctld plans with the users' limits: leave it out")
 
@@ -66,11 +67,8 @@ def play_and_tell(options: argparse.Namespace, table: "JobTable", text: str, clu
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         document = play_ensemble(study, _Progress(runs))
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            f"gpuwaste: interrupted: runs so far are in {options.output}; the same command goes on there\n"
-        )
-        raise
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"runs so far are in {options.output}: run the same command again to continue") from stop
     finally:
         signal.signal(signal.SIGTERM, before)
     sys.stdout.write(_printed(document, options.output, as_json=options.json))

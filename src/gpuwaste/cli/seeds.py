@@ -29,7 +29,7 @@ def add_seeds(parser: Any) -> None:
 def check_seeds(options: argparse.Namespace) -> None:
     """Raise UsageError for --seeds with what has no seeds."""
     if options.seeds is not None and options.engine is not None:
-        raise UsageError("--seeds: --engine slurmctld draws nothing: give --runs N for several runs")
+        raise UsageError("--seeds: --engine slurmctld is not random: give --runs N for several runs")
 
 
 def with_other_seeds(

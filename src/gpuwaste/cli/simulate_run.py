@@ -155,7 +155,7 @@ def _proposing(found: "Counterfactual", options: argparse.Namespace) -> "Counter
         return found
     document = with_proposal(found.document)
     if document.proposal is None:
-        sys.stderr.write("no change is proposed: no change shortens the mean wait for sure (95 %)\n")
+        sys.stderr.write("no change is proposed: none shortens the mean wait with 95 % confidence\n")
     return replace(found, document=document)
 
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.job_sources import need_sim
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
@@ -71,12 +72,12 @@ def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace
             run_on_slurm(left, folder, request, study.timeout_s, ended)
         elif left:
             run_locally(left, folder, max(options.threads, 1), study.timeout_s, ended)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         collect(study, folder)
         progress.end()
-        sys.stderr.write(f"gpuwaste: interrupted; {progress.done} of {len(study.cases)} cases are in {folder.path}: ")
-        sys.stderr.write("the same command goes on from there\n")
-        raise
+        raise Interrupted(
+            f"{progress.done} of {len(study.cases)} cases are in {folder.path}: run the same command again to continue"
+        ) from stop
     progress.end()
     return failed
 

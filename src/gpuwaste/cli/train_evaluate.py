@@ -111,7 +111,7 @@ def _text(trained: "Trained") -> str:
     if trained.promoted:
         lines.append(f"{trained.name} is the model in use now")
     elif trained.on_trial:
-        lines.append(f"{trained.name} is on trial: gpuwaste model trial shows how it fares")
+        lines.append(f"{trained.name} is on trial: gpuwaste model trial shows its figures so far")
     else:
         lines.append(f"{trained.name} is not in use: read the card, then gpuwaste model promote {trained.name}")
     return "\n".join(lines) + "\n"

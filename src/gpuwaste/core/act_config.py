@@ -11,14 +11,14 @@ class ActorConfig:
 
     actions: tuple[str, ...] = key((), "Actions that the actor may take, such as signal, hold, cancel; empty: none.")
     max_per_hour: int = key(20, "Maximum number of actions per hour, all rules together.")
-    exempt_users: tuple[str, ...] = key((), "Users whose jobs the actor never touches, whatever a rule wants.")
-    exempt_accounts: tuple[str, ...] = key((), "Accounts whose jobs the actor never touches, whatever a rule wants.")
+    exempt_users: tuple[str, ...] = key((), "Users whose jobs the actor never touches, whatever a rule requests.")
+    exempt_accounts: tuple[str, ...] = key((), "Accounts whose jobs the actor never touches, whatever a rule requests.")
     stop_file: str = key(
         "/etc/gpuwaste/stop-actions", "While this file exists, the actor takes no action, whatever the hub sends."
     )
     state_dir: str = key("/var/lib/gpuwaste-actor", "Directory of the journal of actions that were sent.")
     health_check_program: tuple[str, ...] = key(
-        (), "Program of action health_check and its words, {node} among them; the file must be root's."
+        (), "Program of action health_check and its arguments, {node} among them; the file must belong to root."
     )
     profile_program: tuple[str, ...] = key((), "Program of action profile: {job}, {user}, {nodes}.")
     resubmit_program: tuple[str, ...] = key(

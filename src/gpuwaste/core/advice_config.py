@@ -49,7 +49,7 @@ class ModelsConfig:
 class PluginConfig:
     """The submit plugins; they read these keys and [advisor] socket, one KEY = INTEGER or "TEXT" per line."""
 
-    deadline_us: int = key(5000, "Timeout of the whole exchange with the advisor, microseconds.")
+    deadline_us: int = key(5000, "Timeout of the entire exchange with the advisor, microseconds.")
     kill_switch: str = key(
         "/etc/gpuwaste/disable", "While this file exists, the plugins accept every job without advice."
     )

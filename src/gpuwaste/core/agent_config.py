@@ -42,7 +42,9 @@ class AgentConfig:
     spool_dir: str = key("", "SlurmdSpoolDir of this node; empty: read from slurmd at start.")
     mig_minors: str = key("/proc/driver/nvidia-caps/mig-minors", "The driver's table of MIG device minors.")
     hub_user: str = key("gpuwaste", "User of the hub: acknowledgements with another uid are rejected.")
-    ask_slurmctld: bool = key(default=True, text="Ask slurmctld for a job that neither local sources nor the hub know.")
+    ask_slurmctld: bool = key(
+        default=True, text="Query slurmctld for a job that neither local sources nor the hub know."
+    )
     health_xids: tuple[str, ...] = key(
         ("46", "48", "62", "64", "79", "95", "119", "120", "140"),
         "Xid errors after which a GPU counts as unusable until it is reset; for the prolog's health gate.",

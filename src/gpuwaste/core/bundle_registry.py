@@ -180,7 +180,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         bundle = self.load(name)
         with self._writing():
             if self._links.name_of(CHAMPION) == name:
-                raise ModelError(f"{self.models_dir / name}: is the champion: nothing to compare it with")
+                raise ModelError(f"{self.models_dir / name}: is in use already: nothing to compare it with")
             self._links.point(CHALLENGER, name)
         return bundle
 
@@ -197,7 +197,7 @@ class BundleRegistry(ABC, Generic[M, B]):
         with self._writing():
             past = self._past()
             if len(past) < 2:  # noqa: PLR2004 this one and the one before
-                raise ModelError(f"{self.models_dir}: no previous champion: promote a bundle by its name")
+                raise ModelError(f"{self.models_dir}: no previous model; run gpuwaste model promote NAME")
             bundle = self._loaded(self.models_dir / past[-2])
             self._links.point(CHAMPION, past[-2])
             self._write_history(past[:-1])

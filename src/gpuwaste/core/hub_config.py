@@ -18,7 +18,7 @@ class LedgerThresholds:
         UNDER_USE.min_coverage, "Minimum coverage of a run for the under-used rule and for findings."
     )
     finding_min_s: float = key(
-        600.0, "Minimum duration of waste for a finding; three times as long for a hang, a tenth of it for a whole run."
+        600.0, "Minimum duration of waste for a finding; three times as long for a hang, a tenth for an entire run."
     )
     interactive_grace_s: float = key(1800.0, "Idle time per GPU of an interactive job that is exempt.")
     memory_resident_ratio: float = key(
@@ -46,7 +46,8 @@ class HubServiceConfig:
         " A password goes into libpq's passfile.",
     )
     lake_data: str = key(
-        "", "Directory of the lake's Parquet files, of the hub's user alone; or a folder in S3: s3://BUCKET/FOLDER."
+        "",
+        "Directory of the lake's Parquet files, accessible only to the hub's user; or a folder in S3: s3://BUCKET/FOLDER.",
     )
     lake_s3_endpoint: str = key(
         "", "The S3 service, such as https://s3.example.org:9000; empty: AWS's of lake_s3_region."
@@ -67,7 +68,7 @@ class HubServiceConfig:
     agent_url: str = key(
         "",
         "URL at which agents answer for a job's curves, such as http://{address}:9460; {address} is Slurm's NodeAddr."
-        " Empty: agents are not asked.",
+        " Empty: agents are not queried.",
     )
     prometheus_url: str = key(
         "", "URL of the Prometheus that scrapes the agents, for curves that the agent does not have; empty: not used."
@@ -77,7 +78,8 @@ class HubServiceConfig:
     sacct_first_days: int = key(30, "Days of accounting that the first import reads.", site=30)
     map_min_interval_s: float = key(2.0, "Minimum interval between two queries to slurmctld.")
     memory_mb: int = key(
-        512, "MB of memory for DuckDB, beside 300 to 800 MB for the program itself; 0: most of the host's memory."
+        512,
+        "MB of memory for DuckDB, in addition to 300 to 800 MB for the program itself; 0: most of the host's memory.",
     )
     rollup_days: int = key(
         3, "Days after which the hour rows of ended runs are merged into one row per GPU and day; 0: never."

@@ -107,7 +107,7 @@ class Parts:
 
     def _make(self, kind: type) -> Any:
         if not issubclass(kind, Part):
-            raise TypeError(f"{kind.__name__} is no part, and was not given: this is a bug in gpuwaste")
+            raise TypeError(f"{kind.__name__} is not a part and was not given: this is a bug in gpuwaste")
         if (
             declared := next((one for one in self._kinds if one is not kind and issubclass(one, kind)), None)
         ) is not None:

@@ -36,4 +36,4 @@ LATER: Final = 503
 
 def not_found() -> Refusal:
     """Return the answer for what does not exist and for what the caller may not see: the same bytes for both."""
-    return Refusal(NOT_FOUND, "no such job, user or account, or not yours to see")
+    return Refusal(NOT_FOUND, "job, user or account not found, or not visible to you")

@@ -55,7 +55,9 @@ class ModuleRegistry(Mapping[str, _T]):
                 raise
         module: Any = import_module(f"{self._package}.{name}")
         if missing := [exposed for exposed in self._exposes if not hasattr(module, exposed)]:
-            raise ImportError(f"{module.__name__} does not define {', '.join(missing)}: each file beside it does")
+            raise ImportError(
+                f"{module.__name__} does not define {', '.join(missing)}: every other file in its folder does"
+            )
         return self._loaded.setdefault(name, module)
 
     def __iter__(self) -> Iterator[str]:

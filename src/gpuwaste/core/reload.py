@@ -13,7 +13,7 @@ from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.errors import GpuwasteError
 
 _REJECTED: Final = log_event.error(
-    "configuration-not-reloaded: cannot reload the configuration, the loaded one stays in force: {error}",
+    "configuration-not-reloaded: cannot reload the configuration, the loaded one is still used: {error}",
     "`gpuwaste config check` prints the same error: fix the file, then reload.",
 )
 _RELOADED: Final = log_event.info("configuration-reloaded: configuration: {changes}")

@@ -59,7 +59,7 @@ class AnalyticsConfig:
 
 @dataclass(frozen=True, slots=True)
 class EnergyConfig:
-    """What the energy of GPUs costs; without it, reports have kilowatt-hours alone."""
+    """What the energy of GPUs costs; without it, reports have only kilowatt-hours."""
 
     price_per_kwh: float = key(0.0, "Price of a kilowatt-hour, in the site's currency; 0: no costs are given.")
     currency: str = key("EUR", "Name of the currency, up to 8 characters.")
@@ -79,5 +79,5 @@ class EstimateConfig:
     prices: tuple[str, ...] = key(
         (),
         "Prices of a GPU-hour by GPU type, TYPE=NUMBER such as h100=2.5, all in one currency; empty: requests are"
-        " compared by GPU-hours. Option --price goes before it.",
+        " compared by GPU-hours. Option --price overrides it.",
     )

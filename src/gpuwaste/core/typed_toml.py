@@ -73,7 +73,7 @@ def read_keys(
 ) -> tuple[dict[str, Any], list[ConfigError]]:
     """Return the fields of a table that can be read, and an error for each key that cannot."""
     if not isinstance(data, dict):
-        return {}, [ConfigError(f"{where} is no table")]
+        return {}, [ConfigError(f"{where} is not a table")]
     hints = {name.removesuffix("_"): (name, hint) for name, hint in get_type_hints(kind).items()}
     known = set(hints)
     faults = [ConfigError(f"{where} unknown key {name!r}{nearest(name, known)}") for name in data if name not in known]

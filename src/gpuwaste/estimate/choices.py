@@ -16,7 +16,7 @@ from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
 from gpuwaste.estimate.program_memory import MemoryEstimate, verdict
 
 ChoiceGoal = Literal["cheapest", "fastest", "smallest"]
-SCALING: Final = "speed-up by more GPUs is not known: time on several GPUs is not estimated"
+SCALING: Final = "time on several GPUs is not estimated: the speed-up is unknown"
 ON_MIG: Final = "times on MIG instances are not known"
 
 
@@ -106,7 +106,9 @@ def chosen(
     best = min(places, key=lambda place: rates[place])
     near = sum(1 for place in places if place != best and _overlaps(rows, best, place, rates))
     if near:
-        notes.append(f"too close to tell from {near} other choices: their 90 % intervals overlap with the chosen one")
+        notes.append(
+            f"not certainly better than {near} other choices: their 90 % intervals overlap with the chosen one"
+        )
     return best, notes
 
 
@@ -129,14 +131,14 @@ def _smallest(rows: Sequence[EstimateChoice]) -> tuple[int | None, list[str]]:
     notes = []
     if not places:
         places = [place for place, row in enumerate(rows) if row.fits == "must be sharded"]
-        notes = ["fits on no single GPU: the chosen GPUs hold it only if it is sharded evenly over them"]
+        notes = ["fits on no single GPU: it fits on the chosen GPUs only if sharded evenly"]
     if not places:
-        return None, ["fits for certain on nothing that was compared: take a smaller batch or more GPUs"]
+        return None, ["no compared choice certainly fits: use a smaller batch or more GPUs"]
     return min(places, key=lambda place: (rows[place].gpus * rows[place].capacity_b, -(rows[place].batch or 0))), notes
 
 
 def _no_time(rows: Sequence[EstimateChoice], goal: ChoiceGoal) -> str:
     if all(row.step_s is None for row in rows):
         reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig}) or [SCALING]
-        return f"{goal} is not known without times ({reasons[0]}); --goal smallest needs memory only"
-    return f"{goal}: no GPU type with a time is sure to hold the program"
+        return f"{goal} is unknown without times ({reasons[0]}); --goal smallest needs only memory"
+    return f"{goal}: no GPU type with a time certainly holds the program"

@@ -34,7 +34,7 @@ class EstimateOnGpu(Struct, kw_only=True, frozen=True):
     step_low_s: MaybeSeconds = None
     step_high_s: MaybeSeconds = None
     run_s: MaybeSeconds = None
-    basis: Annotated[str, Meta(description="What the time rests on; empty where there is none.")] = ""
+    basis: Annotated[str, Meta(description="What the time is based on; empty where there is none.")] = ""
     refused: Annotated[str, Meta(description="Why there is no time; empty where there is one.")] = ""
 
 
@@ -47,10 +47,10 @@ class EstimateDocument(Document, kw_only=True, frozen=True):
     memory_low_b: Bytes
     memory_high_b: Bytes
     program_b: Annotated[int, Meta(description="Bytes without context and workspaces.")]
-    steps: Annotated[int | None, Meta(description="Steps of the run, as asked for; null: not asked for.")] = None
+    steps: Annotated[int | None, Meta(description="Steps of the run, as requested; null: not requested.")] = None
     step_s: MaybeSeconds = None
     run_s: MaybeSeconds = None
-    basis: Annotated[str, Meta(description="What memory and time rest on.")]
+    basis: Annotated[str, Meta(description="What memory and time are based on.")]
     refused: Annotated[str, Meta(description="Why there is no time; empty where there is one, or several GPUs.")] = ""
     gpus: list[EstimateOnGpu]
     comment: Annotated[str, Meta(description="Option of sbatch that ties a run to the program.")] = ""
@@ -79,12 +79,12 @@ class EstimateChoice(Struct, kw_only=True, frozen=True):
     step_s: MaybeSeconds = None
     step_low_s: MaybeSeconds = None
     step_high_s: MaybeSeconds = None
-    steps: Annotated[int | None, Meta(description="Steps of the run at this batch size; null: not asked for.")] = None
+    steps: Annotated[int | None, Meta(description="Steps of the run at this batch size; null: not requested.")] = None
     run_s: MaybeSeconds = None
     run_high_s: MaybeSeconds = None
     gpu_hours: Annotated[float | None, Meta(description="GPU-hours of the run; null: not known.")] = None
     cost: Annotated[float | None, Meta(description="GPU-hours times their price; null: not known.")] = None
-    basis: Annotated[str, Meta(description="What the time rests on; empty where there is none.")] = ""
+    basis: Annotated[str, Meta(description="What the time is based on; empty where there is none.")] = ""
     refused: Annotated[str, Meta(description="Why there is no time; empty where there is one.")] = ""
     chosen: bool = False
 

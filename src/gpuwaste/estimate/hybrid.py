@@ -134,11 +134,11 @@ def _own(job: EstimatedJob, runs: Sequence[ProgramRun]) -> EstimatedRunTime | No
 def _white(job: EstimatedJob, times: Times | None) -> tuple[EstimatedRunTime | None, str]:
     """Return the white box's run time with its interval, or why there is none."""
     if times is None:
-        return None, "no own run of this program on such GPUs yet, and the program's file is not here"
+        return None, "you have not run this program on such GPUs yet, and the program's file is not on this host"
     if job.gpus != 1:
-        return None, "time on several GPUs is not estimated: speed-up is not known before own runs"
+        return None, "time on several GPUs is not estimated: the speed-up is unknown before your first run"
     if not job.gpu_type:
-        return None, "the GPU type is not known: ask for one"
+        return None, "the GPU type is unknown: request one"
     time = times(job.gpu_type)
     if time.step_s is None or time.low_s is None or time.high_s is None:
         return None, time.refused or "no interval"

@@ -36,7 +36,7 @@ def step_time(
         return StepTime(gpu=name, refused=_no_model(models, name, known=device is not None))
     if unknown_trips:
         loops = "1 loop" if unknown_trips == 1 else f"{unknown_trips} loops"
-        return StepTime(gpu=name, refused=f"the trip count of {loops} is not in the file: its time cannot be known")
+        return StepTime(gpu=name, refused=f"the trip count of {loops} is not in the file: its time is unknown")
     if not any(found.count > 0 for found in sums.values()):
         return StepTime(gpu=name, refused="the program has no operation that takes time")
     refused = _unmeasured(model, sums, device) or _outside(model, sums)
@@ -79,7 +79,7 @@ def _no_model(models: Mapping[str, TimeModel], gpu: str, *, known: bool) -> str:
     if known:
         return f"none of the measured types ({measured}) can be scaled to {gpu}: calibrate {gpu}"
     if types := types_of(gpu):
-        return f"{gpu} is {one_of(types)}, and not one of them alone is measured here; measured: {measured}"
+        return f"{gpu} can be {one_of(types)}, and none of these types is measured here; measured: {measured}"
     return f"{gpu[:60]!r} is neither measured nor in the table of GPU types; measured: {measured}"
 
 
@@ -123,7 +123,7 @@ def _outside(model: TimeModel, sums: Mapping[str, OpSum]) -> str:
             f"{grounds.scaled_from or grounds.gpu} ({grounds.shortest_s:.2g} to {grounds.longest_s:.2g} s)"
         )
     if float(model.nearness([sums])[0]) < grounds.least_nearness:
-        return f"its mix of operations resembles none of the programs measured on {grounds.scaled_from or grounds.gpu}"
+        return f"its mix of operations is unlike all programs measured on {grounds.scaled_from or grounds.gpu}"
     return ""
 
 

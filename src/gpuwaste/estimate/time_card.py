@@ -37,7 +37,7 @@ class TimeCardType(Struct, kw_only=True, frozen=True):
     """One type of GPU."""
 
     gpu: str
-    basis: Annotated[str, Meta(description="What its estimates rest on.")]
+    basis: Annotated[str, Meta(description="What its estimates are based on.")]
     hardware: Annotated[str, Meta(description="Name of the GPU, driver, framework, highest clock.")]
     programs: int
     families: int
@@ -65,7 +65,7 @@ def card_text(card: TimeCard) -> str:
         if each.figures:
             lines += [figures_table(each, "github"), ""]
         else:
-            lines += ["Too few programs to judge: the errors on this type are not known.", ""]
+            lines += ["Too few programs: the errors on this type are unknown.", ""]
         if each.left_out:
             left = ", ".join(f"{count} {why}" for why, count in sorted(each.left_out.items()))
             lines += [f"Left out: {left}.", ""]

@@ -103,7 +103,7 @@ class AdmissionControl:
 
     def _busy(self) -> Refusal:
         self._put_off()
-        return Refusal(LATER, "the hub has more batches than it can take now", retry_after=RETRY_AFTER_S)
+        return Refusal(LATER, "the hub is overloaded: too many batches at the same time", retry_after=RETRY_AFTER_S)
 
 
 class Visit:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _UNSERVED: Final = log_event.error(
     "request-failed: cannot answer a request: {error}",
-    "Slurm, munge or the store did not answer. The client was asked to retry. Out of Memory: raise `[hub] memory_mb`.",
+    "Slurm, munge or the store did not answer. The client retries. Out of Memory: raise `[hub] memory_mb`.",
 )
 _ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 
@@ -75,7 +75,7 @@ def _add_errors(app: FastAPI, exchange: Exchange) -> None:
     @app.exception_handler(Exception)
     async def defect(_: Request, error: Exception) -> Response:
         BUG.log(error, what="request")
-        return json_response({"error": "a defect of the hub: see its log"}, 500, HEADERS)  # outside of every middleware
+        return json_response({"error": "a bug in the hub: see its log"}, 500, HEADERS)  # outside of every middleware
 
 
 def _refused(refusal: Refusal) -> Response:

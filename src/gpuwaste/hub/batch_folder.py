@@ -25,11 +25,13 @@ _TURN_LOOKS: Final = 30
 _RETRY_S: Final = 5.0
 _TRIES: Final = 3  # for one batch, while others can be written
 _FAILED: Final = log_event.error(
-    "inbox-not-merged: cannot merge the batches that hubs standing by have taken, retry in {seconds:.0f} s: {error}",
+    "inbox-not-merged: cannot merge the batches that standby hubs have accepted, retry in {seconds:.0f} s: {error}",
     "The store cannot be written: see the error. The batches are kept in the lake, and are in no report until then.",
 )
 _AGAIN: Final = log_event.info("inbox-merged-again: batches of the inbox are merged again after {failures} failures")
-_BACKLOG: Final = log_event.info("inbox-merged: {batches} batches merged that hubs took while no hub served")
+_BACKLOG: Final = log_event.info(
+    "inbox-merged: {batches} batches merged that standby hubs accepted while no hub was active"
+)
 _SET_ASIDE: Final = log_event.error(
     "batch-set-aside: a batch of {sender} cannot be stored, all its rows are quarantined: {error}",
     "Please report the line: the rows were acknowledged, and are in table quarantine, not in reports.",
@@ -134,7 +136,7 @@ class BatchFolder:
         """Validate batches and write their rows, and the place in the inbox, in one transaction."""
         unknown = {one.kind for one in arrivals} - self._receivers.keys()
         if unknown:
-            raise ParseError(f"batches of {', '.join(sorted(unknown))} are not known to this version")
+            raise ParseError(f"this version does not know batches of {', '.join(sorted(unknown))}")
         opened = [
             (receiver, receiver.opened(mine))
             for kind, receiver in self._receivers.items()

@@ -35,7 +35,7 @@ _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm comm
 _STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")
 _STOPPED: Final = log_event.info("hub-stopped: hub has stopped")
 _GIVEN_UP: Final = log_event.error(
-    "store-given-up: DuckDB refuses the store until it is opened again, this hub ends: {reason}",
+    "store-given-up: DuckDB rejects the store until it is opened again, this hub stops: {reason}",
     "The service starts again and has all that was committed. Make room where the disk is full; without that cause it"
     " is a defect of DuckDB: please report the line.",
 )

@@ -61,9 +61,7 @@ class HubMetrics(Part):
         """Yield what was counted of requests, and whether the hub serves."""
         yield from self._requests.collect()
         yield from self._put_off.collect()
-        yield GaugeMetricFamily(
-            "gpuwaste_hub_serving", "1 for the hub that serves, 0 for one that stands by.", self._serves()
-        )
+        yield GaugeMetricFamily("gpuwaste_hub_serving", "1 for the active hub, 0 for a standby.", self._serves())
 
     def collect(self) -> Iterable[Metric]:
         """Return the families of every part, in the order of the page of metrics."""

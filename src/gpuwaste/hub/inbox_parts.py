@@ -76,7 +76,7 @@ def families(found: InboxBacklog | None, age_s: float | None, taken: int, merged
     """Yield what waits, where that is known, and how many batches a hub took and merged."""
     batches = GaugeMetricFamily(
         "gpuwaste_hub_inbox_batches",
-        "Batches that hubs standing by have taken and the hub that serves has not merged.",
+        "Batches that standby hubs have accepted and the active hub has not merged.",
     )
     age = GaugeMetricFamily("gpuwaste_hub_inbox_age_seconds", "Age of the oldest of them, 0 for none.")
     if found is not None:
@@ -86,7 +86,7 @@ def families(found: InboxBacklog | None, age_s: float | None, taken: int, merged
     yield age
     yield CounterMetricFamily(
         "gpuwaste_hub_inbox_taken_batches",
-        "Batches that this hub took while it stood by.",
+        "Batches that this hub accepted as a standby.",
         value=taken,
     )
     yield CounterMetricFamily(

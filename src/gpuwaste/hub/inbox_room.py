@@ -15,10 +15,10 @@ from gpuwaste.store.lake_database import LakeLocation
 
 MOST_B: Final = 256 * 1024**2
 MOST_AGE_S: Final = 600
-_TAKES: Final = log_event.info("hub-takes-batches: this hub stands by and takes batches for the hub that serves")
+_TAKES: Final = log_event.info("hub-takes-batches: this hub is a standby and accepts batches for the active hub")
 _FULL: Final = log_event.warning(
-    "hub-takes-no-batches: this hub stands by and takes no batches: {reason}",
-    "The hub that serves does not merge what other hubs have taken: read its log, and run the same version on all hubs."
+    "hub-takes-no-batches: this hub is a standby and accepts no batches: {reason}",
+    "The active hub does not merge the batches of other hubs: read its log, and run the same version on all hubs."
     " Agents keep their rows.",
 )
 
@@ -63,8 +63,8 @@ class InboxRoom:
 
     def _full(self, found: InboxBacklog) -> str:
         if not found.folds:
-            return "the hub that serves is of a version that does not merge them"
+            return "the active hub's version does not merge them"
         if found.size_b > MOST_B:
             return f"more than {MOST_B // 1024**2} MiB of batches are not merged"
         age_s = 0 if found.oldest_us is None else (self._clock.utc_us() - found.oldest_us) // 1_000_000
-        return f"batches are not merged since more than {MOST_AGE_S} s" if age_s > MOST_AGE_S else ""
+        return f"no batch was merged for more than {MOST_AGE_S} s" if age_s > MOST_AGE_S else ""

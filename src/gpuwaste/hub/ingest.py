@@ -217,7 +217,7 @@ def _is_from(caller: Caller, addresses: frozenset[str], local_uid: LocalUid) -> 
 def _elsewhere(origin: str, node: str, addresses: frozenset[str]) -> str:
     words = f"the credential was created on {origin}, but NodeAddr of {node} is {_list(addresses)}: "
     if is_loopback_address(origin):
-        words += f"munged of {node} takes a loopback address from /etc/hosts for its own: "
+        words += f"munged of {node} uses a loopback address from /etc/hosts: "
         words += f"start it there with --origin={_first(addresses)} (OPTIONS in /etc/default/munge)"
         return words
     return words + "see munged's --origin, or set check_origin"
@@ -240,9 +240,9 @@ def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, 
         elif row.run_key.cluster != envelope.cluster:
             rejected[line] = f"cluster {row.run_key.cluster} is not the batch's {envelope.cluster}"
         elif not _FIRST_S <= row.hour_utc <= latest:
-            rejected[line] = f"hour {row.hour_utc} lies before the year 2000 or in the future: set the node's clock"
+            rejected[line] = f"hour {row.hour_utc} is before the year 2000 or in the future: set the node's clock"
         elif row.hour_utc + HOUR_S + _EARLY_S <= row.run_key.start:
-            rejected[line] = f"hour {row.hour_utc} lies before the start of its run, {row.run_key.start}"
+            rejected[line] = f"hour {row.hour_utc} is before the start of its run, {row.run_key.start}"
         else:
             good[line] = row
     return good, rejected

@@ -24,16 +24,16 @@ from gpuwaste.store.lake_database import LakeLocation
 
 _LOOK_S: Final = 2.0
 _PROLONG_S: Final = LEASE_S / 4
-_STANDS_BY: Final = log_event.info("hub-stands-by: another hub runs on the lake: {holder}; this one waits")
+_STANDS_BY: Final = log_event.info("hub-stands-by: this hub is a standby: another hub runs on the lake: {holder}")
 _TAKES: Final = log_event.info("hub-takes-lake: this hub runs on the lake now, as {holder}")
 _LOST: Final = log_event.error(
-    "hub-lost-lake: another hub runs on the lake now: {holder}; this one ends",
-    "Expected after this host stood still, or was cut off from PostgreSQL, for 15 s or more. The service restarts and"
-    " stands by. If hubs take turns all the time, check the load of PostgreSQL.",
+    "hub-lost-lake: another hub runs on the lake now: {holder}; this hub stops",
+    "Expected after this host was suspended, or cut off from PostgreSQL, for 15 s or more. The service restarts as a"
+    " standby. If hubs take turns all the time, check the load of PostgreSQL.",
 )
 _UNKNOWN: Final = log_event.warning(
     "lake-lease-unknown: {error}",
-    "PostgreSQL does not answer, so nothing can be stored. No restart is needed when it does again.",
+    "PostgreSQL does not answer, so nothing can be stored. The hub continues by itself when it answers again.",
 )
 
 
@@ -78,7 +78,7 @@ class LakeHolder:
                 _STANDS_BY.log(holder=holder)
             if not standby.worker.alive:
                 standby.worker.start()
-            notifier.ready(f"stands by: {holder or 'the lake does not answer'}")
+            notifier.ready(f"standby: {holder or 'the lake does not answer'}")
             notifier.alive()
             time.sleep(_LOOK_S)
         _TAKES.log(holder=self._lease.holder)

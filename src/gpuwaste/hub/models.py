@@ -30,8 +30,8 @@ class AckAnswer(Struct):
 class LinkAnswer(Struct):
     """A link by which a user signs in to the pages."""
 
-    url: Annotated[str, Meta(description="What to open in a browser; its fragment is the secret, good once.")]
-    expires_s: Annotated[int, Meta(description="Seconds for which it is good.")]
+    url: Annotated[str, Meta(description="URL to open in a browser; its fragment is the secret, valid once.")]
+    expires_s: Annotated[int, Meta(description="Seconds for which it is valid.")]
 
 
 class BackupAnswer(Struct):

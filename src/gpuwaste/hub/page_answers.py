@@ -21,12 +21,12 @@ SEE_OTHER: Final = 303
 _HTML: Final = "text/html; charset=utf-8"
 _UNSERVED: Final = log_event.error(
     "page-failed: cannot answer a request for a page: {error}",
-    "Slurm, munge or the store did not answer. The reader was asked to retry. Out of Memory: raise `[hub] memory_mb`.",
+    "Slurm, munge or the store did not answer. The reader gets HTTP 503. Out of Memory: raise `[hub] memory_mb`.",
 )
 _HEADINGS: Final = {
     NOT_FOUND: ("Not found.", ("Check the job id, or the name of the user or account.",)),
     BAD: ("This link is not valid.", ("Correct the parameter, or go back to My jobs.",)),
-    FORBIDDEN: ("This page is not open to you.", ("Ask an operator of this cluster.",)),
+    FORBIDDEN: ("You may not see this page.", ("Ask an operator of this cluster.",)),
     TOO_MANY: ("Too many requests at the same time.", ("Reload this page in a second.",)),
     HTTPStatus.INTERNAL_SERVER_ERROR: ("This page failed.", ("Report it to the operators of this cluster.",)),
     LATER: ("The hub cannot answer now.", ("Reload this page in a minute.",)),

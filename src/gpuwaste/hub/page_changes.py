@@ -138,7 +138,7 @@ class PageChanges:
     async def _reader(self, request: Request) -> Scope:
         """Return what the reader of the page may see. Raises Refusal, also for scripts of other sites."""
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            raise Refusal(FORBIDDEN, "only pages of this hub follow it")
+            raise Refusal(FORBIDDEN, "only pages of this hub can follow it")
         scope = await self._exchange.visitor(request, self._exchange.reading.get(Visitors).watching)
         if scope is None:
             raise SignInNeeded

@@ -17,7 +17,7 @@ from gpuwaste.store.hub.row_deletion import delete_old, retentions
 _REMOVED: Final = log_event.info("old-rows-deleted: {rows} rows of {table} older than {key} = {days} deleted")
 _FAILED: Final = log_event.warning(
     "old-rows-not-deleted: cannot delete old rows, retry in an hour: {error}",
-    "The store or its disk refuses. Until then rows with user names are kept longer than configured.",
+    "The store or its disk cannot be written. Until then rows with user names are kept longer than configured.",
 )
 
 

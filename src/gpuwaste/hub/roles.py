@@ -22,8 +22,8 @@ REFRESH_S: Final = 300.0
 RETRY_S: Final = 15.0
 _ALL: Final = frozenset({"operator", "administrator", "admin"})
 _STALE: Final = log_event.warning(
-    "roles-stale: cannot refresh roles, the known ones stay: {error}",
-    "`sacctmgr` did not answer: check slurmdbd. Operators and coordinators stay as they were.",
+    "roles-stale: cannot refresh roles, the old ones are used: {error}",
+    "`sacctmgr` did not answer: check slurmdbd. Operators and coordinators are those of the last answer.",
 )
 
 

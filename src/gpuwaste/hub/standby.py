@@ -34,11 +34,11 @@ _LOOK_S: Final = 2.0
 _RETRY_S: Final = 10.0
 _DRAIN_S: Final = 2  # for reads in flight when the hub takes the lake: agents wait
 _STOP_S: Final = 1.0  # for a thread that may hang
-_READS: Final = log_event.info("hub-answers-reads: this hub stands by and answers reads of the lake on {places}")
+_READS: Final = log_event.info("hub-answers-reads: this hub is a standby and answers reads of the lake on {places}")
 _CANNOT: Final = log_event.warning(
-    "hub-cannot-read: this hub stands by and answers no reads, retry in {seconds:.0f} s: {error}",
+    "hub-cannot-read: this hub is a standby and answers no reads, retry in {seconds:.0f} s: {error}",
     "PostgreSQL or Slurm does not answer, or hubs of two versions run on one lake. The hub takes the lake over all the"
-    " same when the hub that serves ends.",
+    " same when the active hub stops.",
 )
 
 

@@ -38,12 +38,12 @@ OWN: Final = (
 SIGN_IN: Final = ("/enter", "/sign-out", "/v1/web/link")
 TAKEN: Final = ("/v1/hours", "/v1/verdicts")
 _REFUSED: Final = {
-    "error": "this hub stands by and answers only reads of stored data: ask the hub that serves (hub_url has all hosts)"
+    "error": "this hub is a standby and answers only reads of stored data: use the active hub (hub_url has all hosts)"
 }
-_NO_ROOM: Final = {"error": "this hub stands by and takes no batches now, see its log: ask the hub that serves"}
-_CANNOT_READ: Final = {"error": "this hub stands by and cannot read the lake now: ask the hub that serves"}
+_NO_ROOM: Final = {"error": "this hub is a standby and accepts no batches now, see its log: use the active hub"}
+_CANNOT_READ: Final = {"error": "this hub is a standby and cannot read the lake now: use the active hub"}
 _NO_PAGES: Final = ("/v1/", "/metrics", "/static/")
-_PAGE: Final = "<p>Another hub answers this page: the one that serves. Open it there, or try again in a minute.</p>"
+_PAGE: Final = "<p>The active hub has this page. Open it there, or try again in a minute.</p>"
 _ROLE: Final = (ROLE_HEADER.lower().encode("ascii"), STANDS_BY.encode("ascii"))
 _BODY_S: Final = 10.0
 
@@ -109,6 +109,6 @@ def _refusal(path: str, words: dict[str, str]) -> Response:
     if path.startswith(_NO_PAGES) or path.endswith(".json"):
         answer = json_response(words, LATER)
     else:
-        answer = page("This hub stands by", _PAGE, LATER)
+        answer = page("This hub is a standby", _PAGE, LATER)
     answer.headers.update({"Retry-After": str(RETRY_AFTER_S), "Connection": "close"})
     return answer

@@ -134,12 +134,12 @@ class StoreEraser:
         new.unlink(missing_ok=True)
         if free < needed:
             raise StoreError(
-                f"the rows are erased, but freed parts of {self._path} still contain the old ones: writing it anew"
+                f"the rows are erased, but freed parts of {self._path} still contain the old ones: rewriting it"
                 f" needs {needed >> 20} MB and {self._state_dir} has {free >> 20} MB free: free space and erase again"
             )
         rows, _ = store.copy_to(new)
         if rows != store.counts():
-            raise StoreError(f"{new}: the copy is incomplete: the store has its old file: erase again")
+            raise StoreError(f"{new}: the copy is incomplete, and the store is unchanged: erase again")
         with new.open("rb") as file:
             os.fsync(file.fileno())
         return new

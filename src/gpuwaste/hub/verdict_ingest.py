@@ -107,7 +107,7 @@ class VerdictIngest(BatchReceiver[Verdict], Part):
             elif row.cluster != envelope.cluster:
                 rejected[line] = f"cluster {row.cluster[:64]!r} is not the batch's {envelope.cluster}"
             elif not _FIRST_US <= row.at_utc_us <= latest:
-                rejected[line] = "at_utc_us lies before the year 2000 or in the future: set the advisor's clock"
+                rejected[line] = "at_utc_us is before the year 2000 or in the future: set the advisor's clock"
             else:
                 good[line] = row
         return good, rejected

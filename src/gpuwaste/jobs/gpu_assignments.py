@@ -36,7 +36,7 @@ UNKNOWN_FOR_S: Final = 10.0
 MAX_ENTRIES: Final = 200_000
 _UNANSWERED: Final = log_event.warning(
     "job-map-unanswered: cannot find out which job has a GPU: {error}",
-    "slurmctld did not answer; the agent asks again. If it continues, check slurmctld.",
+    "slurmctld did not answer; the agent retries. If it continues, check slurmctld.",
 )
 
 

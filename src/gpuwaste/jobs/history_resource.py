@@ -15,7 +15,7 @@ from gpuwaste.show.resource import Reading, Resource
 MAX_HISTORY: Final = 10_000
 _EVENT: Final[Any] = EVENT_CODEC.struct
 HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
-HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; ask again with `next` as `after`."
+HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; continue with `next` as `after`."
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def history(reading: Reading, scope: Scope, question: HistoryQuestion) -> dict[s
     from gpuwaste.store.hub.hub_store import HubStore
 
     if not (scope.everything or scope.agent):
-        raise Refusal(FORBIDDEN, "the history is for operators")
+        raise Refusal(FORBIDDEN, "only operators may read the job history")
     store = reading.get(HubStore)
     events = history_events(store, question.after, min(question.limit, MAX_HISTORY))
     following = events[-1].seq if events else question.after

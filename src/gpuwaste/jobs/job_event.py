@@ -70,7 +70,7 @@ _AT: Final = Wire(
     lambda at_utc: (at_utc,),
 )
 _JOB: Final = Wire(
-    {"job": Annotated[JobRecord | None, Meta(description="null where accounting tells this run no more.")]},
+    {"job": Annotated[JobRecord | None, Meta(description="null where accounting no longer has this run.")]},
     lambda job: job,
     _job_json,
 )
@@ -79,7 +79,7 @@ _USE: Final = Wire(
         "use": Annotated[
             RunUse | None,
             Meta(
-                description="Of ended and ledger, once the run has ended and something of its GPUs is known; else null."
+                description="Of ended and ledger, once the run has ended and some use of its GPUs is known; else null."
             ),
         ]
     },
@@ -102,7 +102,7 @@ class HistoryEvent:
     job: Annotated[JobRecord | None, _JOB]
     use: Annotated[RunUse | None, _USE] = None
     script: Annotated[
-        str, OPTIONAL, Meta(description="The hash of the job's batch script, where a verdict was said of it.")
+        str, OPTIONAL, Meta(description="The hash of the job's batch script, where it has a verdict.")
     ] = ""
 
     def to_json(self) -> dict[str, Any]:

@@ -16,7 +16,11 @@ _Whole = Annotated[int, Meta(ge=0, le=1 << 62)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e18)]
 _MaybeBytes = Annotated[_Whole | None, Meta(description="Bytes of GPU memory; null: not known.")]
 _MaybeSeconds = Annotated[_Seconds | None, Meta(description="Seconds; null: not known.")]
-_NAMES: Mapping[str, str] = {"history": "the model of job history", "own runs": "your earlier runs"}
+_NAMES: Mapping[str, str] = {
+    "history": "the model of job history",
+    "own runs": "your earlier runs",
+    "white box": "the program's operations",
+}
 
 
 class ProgramRun(Struct, kw_only=True, frozen=True):
@@ -60,13 +64,13 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
     run_low_s: _MaybeSeconds = None
     run_high_s: _MaybeSeconds = None
     coverage: Annotated[float | None, Meta(description="Share of runs expected from run_low_s to run_high_s.")] = None
-    runs: Annotated[_Whole, Meta(description="Own runs that the run time rests on.")] = 0
+    runs: Annotated[_Whole, Meta(description="Number of earlier runs that the run time is based on.")] = 0
     memory_b: _MaybeBytes = None
     memory_low_b: _MaybeBytes = None
     memory_high_b: _MaybeBytes = None
     capacity_b: Annotated[_Whole | None, Meta(description="Bytes that one GPU offers; null: type not known.")] = None
     fits: Annotated[_Text, Meta(description="fits, does not fit, too close to tell; empty: not known.")] = ""
-    basis: Annotated[_Text, Meta(description="What run time and memory rest on.")] = ""
+    basis: Annotated[_Text, Meta(description="What run time and memory are based on.")] = ""
     refused: Annotated[_Text, Meta(description="Why there is no run time; empty where there is one.")] = ""
     errors: Annotated[list[EstimatorError], Meta(max_length=4, description="Measured errors of the estimators.")] = []
 

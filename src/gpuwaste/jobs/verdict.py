@@ -53,7 +53,7 @@ class Verdict:
     op: Annotated[RecordedOp, Meta(description="plan: recorded by `gpuwaste plan --submit`, not by an advisor.")]
     policy: Annotated[_Text, Meta(description="The policy that judged.")]
     mode: Mode
-    action: Annotated[Action, Meta(description="What was said.")]
+    action: Annotated[Action, Meta(description="The advice that was given.")]
     would_be: Annotated[Action, Meta(description="The action without mode, budget and all else that holds back.")]
     held: Annotated[
         _Text, Meta(description="What held it back: shadow, budget, override, random ...; empty: nothing.")
@@ -81,7 +81,7 @@ class Verdict:
         _Numbers, Meta(description="The targets that made would_be, with the number that reached the threshold.")
     ] = field(default_factory=dict)
     reasons: Annotated[_Texts, Meta(description="Why, in the user's own numbers.")] = ()
-    lines: Annotated[_Texts, Meta(description="What the user was told, or would have been.")] = ()
+    lines: Annotated[_Texts, Meta(description="The lines that the user got, or would have got.")] = ()
     script: Annotated[_Text, Meta(description="The hash of the whole script; empty: none.")] = ""
     model_hash: _Text = ""
     shadow: Annotated[

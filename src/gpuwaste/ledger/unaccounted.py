@@ -189,7 +189,7 @@ def _contradicted(row: AllocationHour, run: KnownRun, now: int) -> str:
     if run.end is None or run.end > now - _SETTLED_S:
         return ""
     if row.hour_utc > run.end + _SETTLED_S:
-        return f"hour {row.hour_utc} lies more than a day after the end of {row.run_key}, {run.end}"
+        return f"hour {row.hour_utc} is more than a day after the end of {row.run_key}, {run.end}"
     return "" if run.here else f"accounting has {row.run_key} on other nodes"
 
 

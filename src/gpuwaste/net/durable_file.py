@@ -131,7 +131,7 @@ class DurableFile:
                 if side.exists():
                     side.rename(target.with_name(target.name + suffix))
         except OSError as error:
-            raise StoreError(f"{self.path}: corrupt, and cannot be set aside: {error.strerror}") from error
+            raise StoreError(f"{self.path}: corrupt, and cannot be renamed: {error.strerror}") from error
         self.set_aside.append(target)
         self.corrupt.log(path=self.path, reason=reason, kept=target)
 

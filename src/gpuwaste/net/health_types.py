@@ -45,7 +45,7 @@ class LedgerHealth(Struct, kw_only=True, frozen=True):
 
 
 class InboxHealth(Struct, kw_only=True, frozen=True):
-    """The batches that hubs standing by have accepted and the serving hub has not merged."""
+    """The batches that standby hubs have accepted and the active hub has not merged."""
 
     batches: int = 0
     age_s: Annotated[float | None, Meta(description="Age of the oldest, seconds; null: none waits.")] = None
@@ -73,6 +73,6 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")] = 0
     role: Annotated[
         Literal["serves", "stands by"],
-        Meta(description="Of a hub that stands by, which answers with HTTP 503, only the role is known."),
+        Meta(description="A standby answers with HTTP 503, and only its role is known."),
     ] = "serves"
     inbox: InboxHealth = InboxHealth()

@@ -320,7 +320,7 @@ def _put_off(url: str, answer: HttpAnswer) -> RetryableWireError:
     error = _later(f"{url}: {_words_of(answer)}", answer.headers.get("Retry-After", ""))
     if not _stands_by(answer):
         return error
-    words = str(error) if _words_of(answer) else f"{url}: this hub stands by"
+    words = str(error) if _words_of(answer) else f"{url}: this hub is a standby"
     return StandsByError(words, error.retry_after_s if isinstance(error, BusyError) else _STANDS_BY_S)
 
 

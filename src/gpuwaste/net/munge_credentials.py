@@ -19,11 +19,16 @@ from gpuwaste.net.request_signing import MAX_CREDENTIAL, Caller, RetryableAuthEr
 MAX_PAYLOAD: Final = 4096  # bytes; a digest has 64
 EXPIRED: Final = 15
 REWOUND: Final = 16
+START_MUNGE: Final = ": start munge (systemctl start munge)"
 _OPT_ADDR4: Final = 5
 _OPT_ENCODE_TIME: Final = 6
 _OPT_SOCKET: Final = 8
 _SOCKET_CODES: Final = frozenset({5, 6, 7})  # out of memory, socket error, socket timeout
 _CLOCK_CODES: Final = frozenset({EXPIRED, REWOUND})
+
+
+class MungeUnreachedError(RetryableAuthError):
+    """munged of this host does not answer: no credential can be made or decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,8 @@ class Munge:
         text = self._lib.munge_ctx_strerror(context) or self._lib.munge_strerror(code) or b""
         words = text.decode("utf-8", "replace")[:200]
         if code in _SOCKET_CODES:
-            raise RetryableAuthError(f"munge: munged does not answer ({words}): is munged running on this host?")
+            why = words.removesuffix(" (Did you start munged?)")
+            raise MungeUnreachedError(f"munged does not answer on this host ({why}){START_MUNGE}")
         if code in _CLOCK_CODES:
             raise RetryableAuthError(f"munge: {words} ({code}): compare the clocks of the two hosts")
         raise AuthError(f"munge: {words} ({code})")

@@ -26,11 +26,11 @@ _TOO_LARGE: Final = 413
 _REACHED: Final = log_event.info("hub-reached-again: hub reached again after {failures} failed attempts")
 _REFUSED: Final = log_event.error(
     "row-refused: the hub rejects {row}, kept in the outbox and not sent again: {reason}",
-    "A row that the hub never takes; the others are sent. Compare the versions of both, then report it.",
+    "The hub will never accept this row; the others are sent. Compare the versions of both, then report the line.",
 )
 _SMALLER: Final = log_event.warning(
     "batch-too-large: the hub rejects large batches, new limit {bytes} bytes",
-    "Nothing; a proxy between has a low limit.",
+    "Nothing to do: a proxy in between has a low limit.",
 )
 _UNSHIPPED: Final = log_event.error(
     "rows-not-shipped: cannot ship {what}, they stay in the outbox: {error}",
@@ -139,7 +139,7 @@ class Shipper(Generic[B]):
             # Only an administrator's change helps: retry rarely, but do retry.
             return self._failed(str(error), self._rng.uniform(BACKOFF_MAX_S / 2, BACKOFF_MAX_S))
         except Exception as error:  # noqa: BLE001 a defect must not end the thread: rows wait safely in the outbox
-            return self._failed(f"defect in shipping: {type(error).__name__}: {error}", self._backoff_s())
+            return self._failed(f"bug in gpuwaste, rows not sent: {type(error).__name__}: {error}", self._backoff_s())
         if failures := self._trouble.over():
             _REACHED.log(failures=failures)
         self._put_offs = 0

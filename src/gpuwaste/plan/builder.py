@@ -78,8 +78,8 @@ def build_plan(
     first = _asked(request, site, options)
     first = replace(_predicted([first], sources, notes)[0], queued=_queue_of(request.name, sources, notes))
     if len(components) > 1:
-        notes.append(f"a het job of {len(components)} components: only the job as asked is checked")
-        drafts = [_Draft(RequestCandidate("as_asked", "as asked"), first)]
+        notes.append(f"a het job of {len(components)} components: only the job as requested is checked")
+        drafts = [_Draft(RequestCandidate("as_asked", "as requested"), first)]
     else:
         drafts = [_draft(submission, candidate, first) for candidate in all_candidates(first)]
         _predict_others(drafts, sources, notes)

@@ -152,7 +152,7 @@ class Expectations(Part):
     def waits(self, scope: Scope) -> WaitTableAnswer:
         """Return how long jobs of each shape wait, at most WAITS_KEPT_S old; for advisors. Raises Refusal."""
         if not (scope.everything or scope.agent):
-            raise Refusal(FORBIDDEN, "the table of waits is for operators and advisors")
+            raise Refusal(FORBIDDEN, "only operators and advisors may read the table of waits")
         self._asked()
         with self._lock:
             if self._waits is not None and 0 <= self._clock.utc_s() - self._waits.at < WAITS_KEPT_S:

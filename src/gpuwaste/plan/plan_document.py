@@ -30,9 +30,10 @@ class PlanCandidate(Struct, kw_only=True, frozen=True):
     kind: _Text
     title: _Text
     options: Annotated[
-        list[_Text], Meta(max_length=64, description="Options of sbatch besides those of the script and command line.")
+        list[_Text],
+        Meta(max_length=64, description="Options of sbatch in addition to those of the script and command line."),
     ]
-    text: Annotated[_Text, Meta(description="Why, or what is different; empty: nothing to say.")] = ""
+    text: Annotated[_Text, Meta(description="Why, or what is different; empty: nothing.")] = ""
     needs: Annotated[_Text, Meta(description="What its user must see to first; such a candidate is never chosen.")] = ""
     status: Status = "valid"
     reasons: Annotated[list[_Text], Meta(max_length=64, description="Why it is invalid or could not be checked.")] = []

@@ -129,7 +129,7 @@ def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> PlannedSubmissi
         raise UsageError(f"{path}: planned in {plan.folder}: run it there, or plan again")
     now = variables(os.environ)
     if odd := sorted(name for name in {*now, *plan.environ} if now.get(name) != plan.environ.get(name)):
-        raise UsageError(f"{path}: {odd[0]} is not what it was when this was planned: plan again")
+        raise UsageError(f"{path}: {odd[0]} has changed since it was planned: plan again")
     line = read_argv(plan.words)
     file = line.rest[0] if line.rest else ""
     submission = PlannedSubmission(tuple(plan.words), read_script(file) if file else b"", now, user, at)

@@ -117,7 +117,9 @@ def _named(one: PlanCandidate) -> str:
 def _notes(document: PlanDocument, valid: Sequence[PlanCandidate]) -> list[str]:
     notes = list(document.notes)
     if any(one.slurm_start for one in valid):
-        notes.append("SLURM SAYS is the start by sbatch --test-only: every running job is taken to use its whole limit")
+        notes.append(
+            "SLURM SAYS is the start by sbatch --test-only: assuming that every running job uses its full limit"
+        )
     if not valid:
         notes.append("no candidate can be submitted")
     return notes

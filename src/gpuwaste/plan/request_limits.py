@@ -68,7 +68,7 @@ def _sets(asked: PlanRequest) -> Iterator[str]:
     site, request = asked.site, asked.request
     member = site.membership(asked.account, asked.partition)
     if request.qos and member is not None and member.qos and request.qos not in member.qos:
-        yield f"QOS {request.qos} is not open to you in account {asked.account}"
+        yield f"you may not use QOS {request.qos} in account {asked.account}"
     if "limits" not in site.enforced:
         return
     wanted, nodes, time_s = request_amounts(request), request.nodes or 1, request.time_limit_s

@@ -81,7 +81,7 @@ def load_trees(directory: Path) -> WaitTrees:
     except (KeyError, ValueError, RecursionError, TypeError) as error:
         raise ModelError(f"{directory}: {MACHINE} or {SHIFTS} is not there or broken: {error}: {RETRAIN}") from error
     if not machine.pools or machine.draws < 1 or len(shifts) > _MAX_SHIFTS:
-        raise ModelError(f"{directory}: {MACHINE} or {SHIFTS} has no values that can be: {RETRAIN}")
+        raise ModelError(f"{directory}: {MACHINE} or {SHIFTS} has impossible values: {RETRAIN}")
     return WaitTrees(bundle, machine, shifts)
 
 
@@ -93,7 +93,7 @@ class WaitFigures(Struct, kw_only=True, frozen=True):
     below: Annotated[Ratio, Meta(description="Share of the waits below p10.")]
     above: Annotated[Ratio, Meta(description="Share of the waits above p90.")]
     pinball_s: Annotated[float, Meta(description="Mean pinball loss of p10, p50 and p90, in seconds.")]
-    beside_best: Annotated[float, Meta(description="Loss beside that of the best baseline, as a share: -0.25 is less.")]
+    beside_best: Annotated[float, Meta(description="Loss compared with the best baseline, as a share: -0.25 is less.")]
 
 
 class WaitCard(Document, kw_only=True, frozen=True):

@@ -96,7 +96,7 @@ def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -
     for name, _ in wanted:
         if counting and needs_cluster(name):
             raise UsageError(
-                f"what-if {name}: --scheduler {counting[0]} counts processors and knows no nodes, partitions or "
+                f"what-if {name}: --scheduler {counting[0]} counts processors, without nodes, partitions and "
                 "priorities: give --scheduler slurm and --machine FILE or --live"
             )
 

@@ -137,7 +137,7 @@ def _counted(document: SimulationDocument) -> str:
     more = ", processors and memory of jobs" if document.resource == "gpus" else ", memory, GPU types"
     return (
         f"The machine is a count of {counted}: nodes{more}, partitions and priorities are not modelled. "
-        "Users submit what they submitted, whatever they wait."
+        "Users submit the same jobs however long they wait."
     )
 
 

@@ -113,7 +113,7 @@ def generated(chosen: NamedParameters, log: JobLog | None = None) -> Load:
     """Draw a load. Raises UsageError where a log is given that is not drawn from, or missing; NoDataError."""
     generator = GENERATORS[chosen.name]
     if generator.NEEDS_LOG and log is None:
-        raise UsageError(f"{chosen.name} draws from a log: name one with --swf, --sacct, --csv or --store")
+        raise UsageError(f"{chosen.name} draws from a log: give one with --swf, --sacct, --csv or --store")
     if not generator.NEEDS_LOG and log is not None:
-        raise UsageError(f"{chosen.name} draws from no log: leave out --swf, --sacct, --csv and --store")
+        raise UsageError(f"{chosen.name} does not use a log: leave out --swf, --sacct, --csv and --store")
     return generator.drawn(chosen.values, log)

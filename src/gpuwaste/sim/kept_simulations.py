@@ -126,4 +126,4 @@ class SimulationReads(Part):
 
 def _allow(scope: Scope) -> None:
     if not scope.everything:
-        raise Refusal(FORBIDDEN, "simulations are for operators")
+        raise Refusal(FORBIDDEN, "only operators may see simulations")

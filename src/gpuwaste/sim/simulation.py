@@ -215,7 +215,7 @@ def played(
         by_user = getattr(found, "starts_by_user", None)
         if by_user is not None:
             if believed is None:
-                raise UsageError(f"--scheduler {name} plans with user or truth: leave out --walltime {walltime}")
+                raise UsageError(f"--scheduler {name} plans only with user or truth: leave out --walltime {walltime}")
             yield name, by_user(trace.planned(believed), processors, trace.user)
         elif isinstance(found, ModuleType):
             counted: Scheduler = found

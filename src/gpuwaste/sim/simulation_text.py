@@ -32,7 +32,7 @@ _INTERVALS: Final = (
     "No figure has one for fewer than four blocks."
 )
 _MAKESPAN: Final = (
-    "A makespan is one event, the last end, and has no interval: a few late jobs decide it. It is never shorter than "
+    "The makespan ends with the last job, so it has no interval: a few late jobs decide it. It is never shorter than "
     "the time from the first to the last submission, which no change shortens."
 )
 _ENGINE_HEADERS: Final = ("RUN", "ENDED", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "MAKESPAN", "LATE", "TOOK")
@@ -145,7 +145,7 @@ def engine_text(document: EngineDocument, directory: str, look: Look) -> str:
         near = document.agreement
         lines += bullet(
             f"Starts of one job in two runs: median difference {near.median_start_s:.0f} s, {percent(near.within_5_s)}"
-            f" within 5 s, {percent(near.within_60_s)} within 60 s. A simulation cannot be nearer than that."
+            f" within 5 s, {percent(near.within_60_s)} within 60 s. A simulation cannot be more accurate than that."
         )
     for run in document.runs:
         others = {state: count for state, count in run.states.items() if state not in _ENDED}
@@ -156,7 +156,7 @@ def engine_text(document: EngineDocument, directory: str, look: Look) -> str:
         lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
     for sentence in document.not_played:
         lines += bullet(sentence)
-    lines += bullet("LATE is how much later than in the trace 95 of 100 jobs were submitted at most.")
+    lines += bullet("LATE is the 95th percentile of how much later than in the trace jobs were submitted.")
     lines += bullet(f"Jobs of each run: {one_line(directory)}/run-*.csv")
     return "\n".join(lines) + "\n"
 

@@ -104,7 +104,7 @@ def left_out_of(
     reasons = {
         "never ended": np.isnan(ran),
         "ran for a negative time": ran < 0,
-        f"asks for no {RESOURCES[resource]}": ~(cpus >= (0 if without_too else 1)),
+        f"requests no {RESOURCES[resource]}": ~(cpus >= (0 if without_too else 1)),
         "has a limit of zero": table.limit_s <= 0,
         "is larger than the machine": cpus > (np.inf if processors is None else processors),
         "is submitted over 100 years after the first": table.submit - table.submit.min(initial=2**62) > _LONGEST_S,

@@ -55,7 +55,7 @@ DIFFERENCES: Final = (
         "elapsed_s",
         "all",
         "another number for a run that goes on",
-        "each counts to the moment at which it was asked",
+        "each counts to the moment of its query",
     ),
     Difference(
         "flags",

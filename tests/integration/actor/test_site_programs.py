@@ -95,7 +95,7 @@ def test_a_program_that_a_group_can_exchange_is_not_run(through_link: bool, tmp_
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ((), r"health_check_program is empty: action health_check needs the program"),
+        ((), r"health_check_program is empty: action health_check needs a program"),
         (("check", "{node}"), r"'check': expected the full path"),
         (("/opt/{node}", "x"), r"no \{name\} in the path"),
         (("/opt/check", "{nodes}"), r"\{nodes\} is not known: did you mean 'node'\?"),

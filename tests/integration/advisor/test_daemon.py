@@ -236,7 +236,7 @@ def test_another_rule_of_under_use_at_the_hub_is_taken_over(told: LoneAdvisor, h
     wait_until(lambda: health("/v1/health")["under_use"]["below_pct"] == 20, 60, "the rule", hub.log.read_text)
     told.hub_url = hub.url
     told.start()
-    words = "the hub counts under-use by mean below 20 %, over 30 s, 80% known; history read again with it"
+    words = "the hub's rule of under-use is now mean below 20 %, over 30 s, 80% known; job history is read again"
     wait_until(lambda: words in told.said, 60, "another history", lambda: told.said)
     told.wait_fresh()
     assert any("6 of your last 6 jobs named train failed" in line for line in told.ask(job())["msg"])

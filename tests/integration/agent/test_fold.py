@@ -110,7 +110,7 @@ def test_a_bad_segment_is_set_aside_and_holds_up_none(tmp_path: Path) -> None:
     a_segment(tmp_path, 3, TICKS[3:])
     code, words = folded(tmp_path)
     assert code == 0
-    assert "set aside as 00000002-2026-01-01.samples.corrupt: 'rumour' is not a valid MapSource" in words
+    assert "renamed to 00000002-2026-01-01.samples.corrupt: 'rumour' is not a valid MapSource" in words
     assert stored(tmp_path) == TICKS[:2] + TICKS[3:]
 
 

@@ -17,7 +17,7 @@ import pytest
 from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.cli import doctor_checks
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
-from gpuwaste.cli.checks import hub
+from gpuwaste.cli.checks import hub, slurm_client
 from gpuwaste.cli.main import main
 from gpuwaste.core.advice_config import AdvisorConfig, PluginConfig
 from gpuwaste.core.agent_config import AgentConfig
@@ -26,7 +26,7 @@ from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
 from gpuwaste.net.hub_client import StandsByError
-from gpuwaste.net.munge_credentials import Munge, MungeIdentity
+from gpuwaste.net.munge_credentials import Munge, MungeIdentity, MungeUnreachedError
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -100,7 +100,7 @@ def test_each_url_of_the_hub_has_a_line() -> None:
     def ask(config: Config, path: str) -> object:
         url = config.common.hub_url
         if url in standing_by:
-            raise StandsByError(f"{url}: this hub stands by", 5)
+            raise StandsByError(f"{url}: this hub is a standby", 5)
         if url in down:
             raise RetryableWireError(f"{url}: Connection refused")
         return {**HEALTH, "now": time.time() + 60}
@@ -117,7 +117,7 @@ def test_each_url_of_the_hub_has_a_line() -> None:
     assert second == ("hub", Status.OK, "http://hub2:9461 answers, version 1")
     assert clock[:2] == ("clock", Status.WARN)
     standing_by = down
-    assert lines()[0] == ("hub", Status.OK, "http://hub1:9461 stands by")
+    assert lines()[0] == ("hub", Status.OK, "http://hub1:9461 is a standby")
     down = set(urls.split())
     assert [line[:2] for line in lines()] == [("hub", Status.FAIL)] * 2
 
@@ -135,11 +135,24 @@ def test_batches_that_are_not_merged_are_a_line() -> None:
 
 
 def test_a_slurm_that_does_not_answer_is_a_line_and_no_traceback() -> None:
-    """Every check that needs Slurm fails with its words; the others go on."""
+    """The first check that needs Slurm has the cause and what to do, the next ones name it; the others go on."""
     found = checks(FakeSlurm(failure="slurmctld is away"))
-    assert found["version"].status is Status.FAIL
-    assert "slurmctld is away" in found["rights"].found
-    assert "hub" in found
+    assert (found["version"].status, found["version"].found) == (Status.FAIL, "slurmctld is away")
+    assert "scontrol ping" in found["version"].mend
+    assert (found["rights"].status, found["rights"].found) == (Status.WARN, "not checked: same cause as version")
+    assert found["hub"].status is Status.OK
+
+
+def test_a_missing_munge_is_one_failure(tmp_path: Path) -> None:
+    """The hub cannot be queried without munge: its line names the one that has the cause and what to do."""
+    socket = str(tmp_path / "none")
+    with pytest.raises(MungeUnreachedError) as munge:
+        Munge(socket).encode(b"x")
+    found = checks(slurm(), munge.value, munge_socket=socket)
+    assert found["munge"].status is Status.FAIL
+    assert found["munge"].mend.startswith("as root: systemctl start munge")
+    assert "start munge" not in found["munge"].found
+    assert (found["hub"].status, found["hub"].found) == (Status.WARN, "not checked: same cause as munge")
 
 
 def test_a_wrong_cluster_name_fails() -> None:
@@ -161,7 +174,8 @@ def test_a_wrong_cluster_name_fails() -> None:
 def test_the_client_that_reads_slurm_is_tried(client: str, common: dict[str, Any], status: Status, words: str) -> None:
     """What is configured answers a question, or the line says why it cannot."""
     config = Config(slurm=SlurmClientConfig(client))
-    found = checks(slurm(), roles=frozenset({Role.LOGIN}), config=config, **common)["slurm client"]
+    config = replace(config, common=CommonConfig(**common))
+    (found,) = slurm_client.check(Surroundings(config, Path("/nowhere"), slurm(), lambda *_: HEALTH, ME))
     assert (found.status, words in found.found) == (status, True), found.found
 
 
@@ -205,10 +219,13 @@ def test_the_directory_of_prolog_and_epilog_is_root_s(tmp_path: Path) -> None:
     assert (found.status, f"chown root {jobs}" in found.mend) == (Status.FAIL, True)
 
 
-def test_no_socket_is_a_service_to_start(tmp_path: Path) -> None:
-    """A missing socket, and a file in its place, name the service."""
-    found = checks(slurm(), run_dir=str(tmp_path))["agent.sock"]
-    assert (found.status, found.mend) == (Status.FAIL, "as root: systemctl start gpuwaste-agent")
+def test_a_missing_socket_is_one_failure(tmp_path: Path) -> None:
+    """The agent that does not answer is the line with what to do, its missing socket none; a file in its place is."""
+    found = checks(
+        slurm(), agent=NoDataError(f"{tmp_path}/agent.sock: the agent does not answer"), run_dir=str(tmp_path)
+    )
+    assert found["agent"].mend == "as root: systemctl start gpuwaste-agent, and read its log"
+    assert "agent.sock" not in found
     (tmp_path / "agent.sock").write_text("")
     assert "exists but is not a socket" in checks(slurm(), run_dir=str(tmp_path))["agent.sock"].found
 

@@ -53,9 +53,9 @@ def test_the_example_and_an_absent_file_are_sound(tmp_path: Path) -> None:
         ('[agent]\ntls_key = "/etc/a.key"', "[agent] tls_key is set and tls_cert is not"),
         ('[common]\nhub_url = "admin1:9461"', "[common] hub_url 'admin1:9461': expected http://"),
         ('[common]\ntoken_file = "/t"\nhub_url = "http://admin1:9461"', "would be sent in clear text"),
-        ('[hub]\nstate_dir = "hub"', "[hub] state_dir 'hub': no absolute path"),
-        ('[agent]\nmig_minors = "./x"', "[agent] mig_minors './x': no absolute path"),
-        ("[hub]\nlow_below_pct = 90.0", "low_below_pct lies above high_above_pct"),
+        ('[hub]\nstate_dir = "hub"', "[hub] state_dir 'hub': not an absolute path"),
+        ('[agent]\nmig_minors = "./x"', "[agent] mig_minors './x': not an absolute path"),
+        ("[hub]\nlow_below_pct = 90.0", "low_below_pct is above high_above_pct"),
         ("[hub]\nmin_coverage = 80.0", "min_coverage is a share"),
         ("[agent]\ncollectors = []", "collectors is empty"),
         ("[agent]\ninterval_s = 0", "interval_s is 0"),
@@ -63,7 +63,7 @@ def test_the_example_and_an_absent_file_are_sound(tmp_path: Path) -> None:
         ("[energy]\npue = 0.5", "[energy] pue 0.5: set it to 1 to 10"),
         ('[energy]\nhours_file = "/nonexistent/e.csv"', "[energy] hours_file: /nonexistent/e.csv: cannot be read"),
         ("[plugin]\nbreaker_max_ms = 10", "breaker_max_ms is less than breaker_first_ms"),
-        ("[plugin]\nstale_s = 60", "would drop what the advisor still says"),
+        ("[plugin]\nstale_s = 60", "would drop advice that is still given"),
     ],
 )
 def test_each_problem_has_a_line(tmp_path: Path, text: str, words: str) -> None:
@@ -125,7 +125,7 @@ def test_every_fault_of_every_file_is_a_line(tmp_path: Path, capsys: pytest.Capt
     for words in (
         "10-a.toml: invalid TOML", "unknown section [nonsens]", "[agent] interval_s: -1.0 is negative",
         "unknown key 'min_covrage'", "[hub] min_coverage: expected float", "20-b.toml: [hub] state_dir: expected str",
-        "30-c.toml: [hub] is no table",
+        "30-c.toml: [hub] is not a table",
     ):  # fmt: skip
         assert sum(words in line for line in lines) == 1, words
     assert len(lines) == 7

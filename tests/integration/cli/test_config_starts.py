@@ -108,7 +108,7 @@ CASES: list[tuple[str, str, str, str]] = [
         "actor.actor_settings",
         "is empty: action {} needs",
         '[actor]\nactions = ["train"]',
-        "[actor] train_program is empty: action train needs the program",
+        "[actor] train_program is empty: action train needs a program",
     ),
     (
         "actor.actor_settings",

@@ -64,7 +64,7 @@ def test_named_jobs_are_asked_for_alone(hub: HubDouble, config: list[str], capsy
     assert hub.asked == [("/v1/jobs/7", {"cluster": "gw"}), ("/v1/jobs/999", {"cluster": "gw"})]
     out, err = capsys.readouterr()
     assert out.startswith("7 JS1:")
-    assert "1 jobs left out: no such job that you may see: 999" in err
+    assert "1 jobs left out (not found, or not visible to you): 999" in err
 
 
 @pytest.mark.parametrize(

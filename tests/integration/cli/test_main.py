@@ -256,8 +256,8 @@ def test_a_closed_pipe_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
     assert done.stdout.startswith("cluster|")
 
 
-def test_an_interrupt_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
-    """Ctrl-C while the hub is slow ends the command with 130 and without a word."""
+def test_an_interrupt_is_one_line(hub: HubDouble, tmp_path: Path) -> None:
+    """Ctrl-C while the hub is slow ends the command with 130 and one line."""
     hub.go_on.clear()
     process = subprocess.Popen(
         [GPUWASTE, "now", "--hours", "1", "--config", tmp_path / "gpuwaste.toml"], stderr=subprocess.PIPE
@@ -268,7 +268,7 @@ def test_an_interrupt_is_quiet(hub: HubDouble, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=patient(30))
     hub.go_on.set()
-    assert (process.returncode, said) == (130, b"")
+    assert (process.returncode, said) == (130, b"gpuwaste: interrupted\n")
 
 
 def test_report_does_not_import_the_store(hub: HubDouble, tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ def test_another_user_s_job_is_not_found(rig: Rig) -> None:
         rig.directory, ("job", {"job_id": "8"}), ("job", {"job_id": "4711"}), ("report", {"user": "alice", **WINDOW})
     )
     assert foreign.replace("8", "4711") == absent
-    assert "no such job that you may see" in foreign
-    assert "not yours to see" in report
+    assert "not found, or not visible to you" in foreign
+    assert "not visible to you" in report
 
 
 def test_an_operator_reads_every_job(tmp_path: Path) -> None:

@@ -135,10 +135,10 @@ def test_a_hub_that_knows_no_programs_is_a_note(
     """An older hub answers 404, a broken one nonsense: the plan has no own runs and says why."""
     scripted(here, f"#SBATCH {tie}")
     found = planned(capsys, "train.sh")
-    assert any("own runs of the program are not known" in note for note in found["notes"])
+    assert any("your earlier runs of the program are unknown" in note for note in found["notes"])
     hub.answers[RUNS] = {"runs": [{"submit": -1, "run_s": "x"}]}
     found = planned(capsys, "train.sh")
-    assert any("own runs of the program are not known" in note for note in found["notes"])
+    assert any("your earlier runs of the program are unknown" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize("command", ["predict", "plan"])

@@ -111,7 +111,7 @@ def test_what_nobody_said_is_noted_where_slurm_cannot_be_asked(
     (tmp_path / "bare.sh").write_text("#!/bin/sh\nsleep 1\n")
     assert main(["predict", str(tmp_path / "bare.sh"), *config]) == 0
     assert "time_limit_s" not in _sent(hub)[0]
-    assert "Slurm could not be asked for its defaults" in " ".join(capsys.readouterr().out.split())
+    assert "cannot read Slurm's defaults; unset options are unknown" in " ".join(capsys.readouterr().out.split())
 
 
 def test_json_on_standard_input_is_a_request(
@@ -140,7 +140,7 @@ def test_a_job_is_asked_of_the_hub(hub: HubDouble, config: list[str], capsys: py
     assert hub.asked[-1] == ("/v1/predict", {"job": "3_1"})
     hub.answers = {}
     assert main(["predict", "--jobs", "4", *config]) == 3
-    assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may see\n"
+    assert capsys.readouterr().err == "gpuwaste: job 4: not found, or not visible to you\n"
 
 
 def test_a_bundle_answers_here_without_a_hub(

@@ -109,7 +109,7 @@ def test_weeks_of_a_log_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[
 )
 def test_wrong_words_are_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What cannot be done is one line on stderr."""
-    assert main(["simulate", *words.split()]) in {1, 2}
+    assert main(["simulate", "run", *words.split()]) in {1, 2}
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
@@ -171,7 +171,7 @@ def test_an_interrupted_sweep_leaves_what_it_has(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=patient(30))
     assert process.returncode == 130
-    assert b"the same command goes on from there" in error
+    assert b"run the same command again to continue" in error
     left = len(into.left(found.cases))
     assert 0 < left <= MANY - 3
     assert (tmp_path / "study" / "results.parquet").exists()

@@ -56,7 +56,7 @@ def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr()
     assert "is the model in use now" in printed.out
     assert "average precision" in printed.out
-    assert "memory: left out: was not asked for" in printed.out
+    assert "memory: left out: not trained" in printed.out
     assert [line.partition(":")[0] for line in printed.err.splitlines()][:2] == ["history", "features"]
     assert "\r" not in printed.err
     first = (home / "models" / "champion").resolve()
@@ -73,7 +73,7 @@ def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[
     [
         (["--swf", "missing.swf"], 2, "missing.swf"),
         (["--store", "missing.duckdb"], 2, "no such file"),
-        (["--swf", "lublin.swf"], 3, "names neither users nor what jobs asked for"),
+        (["--swf", "lublin.swf"], 3, "has neither users nor requested resources"),
         (["--swf", "binary.swf"], 3, "contains no job"),
         (["--swf", "short.swf"], 3, "10 jobs are too few"),
         (["--sacct", "sacct.txt"], 3, "2 jobs are too few"),
@@ -142,4 +142,4 @@ def test_a_challenger_goes_on_trial_and_stays_there(home: Path, capsys: pytest.C
     assert json.loads(capsys.readouterr().out)["withdrawn"] == challenger
     assert main(["model", "trial", challenger, *model]) == 0
     assert main(["model", "trial", "another", *model]) == 1
-    assert "is the champion" in capsys.readouterr().err
+    assert "is in use already" in capsys.readouterr().err

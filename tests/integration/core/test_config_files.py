@@ -56,7 +56,7 @@ def test_an_error_names_the_drop_in(path: Path) -> None:
         ("[hub]\nmin_covrage = 1.0\n", rf"^{file}: \[hub\] unknown key 'min_covrage': did you mean 'min_coverage'\?$"),
         ("[hub]\nmin_coverage = 'x'\n", rf"^{file}: \[hub\] min_coverage: expected float, found 'x'$"),
         ("[hbu]\n", rf"^{file}: unknown section \[hbu\]: did you mean 'hub'\?$"),
-        ("hub = 5\n", rf"^{file}: \[hub\] is no table$"),
+        ("hub = 5\n", rf"^{file}: \[hub\] is not a table$"),
         ("[hub\n", rf"^{file}: invalid TOML: "),
     ):
         file.write_text(text)

@@ -351,7 +351,7 @@ def test_too_much_that_waits_is_refused(hub: Rig, clock: StandingClock) -> None:
         clock.now_s += 1
         standby.look()
         refused = beside.post(batch(hour(9)))
-        assert (passed_on(refused), "takes no batches now" in refused.json["error"]) == (True, True)
+        assert (passed_on(refused), "accepts no batches now" in refused.json["error"]) == (True, True)
         assert merge(hub) == 2
         standby.look()
         assert beside.post(batch(hour(9))).status == 200

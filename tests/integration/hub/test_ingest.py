@@ -268,7 +268,7 @@ def test_a_loopback_origin_that_another_user_passes_on_is_refused(tmp_path: Path
     with running_hub(tmp_path, slurm) as hub:  # its agents' user is not the one who connects
         answer = hub.post(batch(hour(7)), origin=origin)
         assert (answer.status, hub.hours()) == (403, [])
-        assert "takes a loopback address from /etc/hosts for its own" in answer.json["error"]
+        assert "uses a loopback address from /etc/hosts" in answer.json["error"]
 
 
 def test_a_store_that_cannot_be_written_is_no_loss(hub: Rig) -> None:

@@ -123,10 +123,10 @@ def test_a_captured_request_is_taken_once(rig: Rig) -> None:
     assert post(rig, body, captured).json["accepted"] == 4
     again = [post(rig, body, captured) for _ in range(5)]
     assert {answer.status for answer in again} == {409}
-    assert "was taken before" in again[0].json["error"]
+    assert "was accepted before" in again[0].json["error"]
     folder = rig.directory / "inlets.d"
     restarted = InletParts(rig.store, rig.clock, lambda: "gw", folder)
-    with pytest.raises(Refusal, match="was taken before"):
+    with pytest.raises(Refusal, match="was accepted before"):
         restarted.take("storage", captured, body)
     assert post(rig, body, signed(body, name="msg-2")).json["repeated"] == 4
     assert metric(rig, 'gpuwaste_hub_inlet_refused_requests_total{inlet="storage",reason="replay"} 5.0')
@@ -176,5 +176,5 @@ def test_more_than_the_rate_has_to_wait(rig: Rig) -> None:
 def test_a_body_that_is_no_list_of_events_is_one_line(rig: Rig) -> None:
     """Too many, or cut: refused as a whole; what is no JSON at all is set aside as one event."""
     assert "101 events" in post(rig, sent(*[{}] * 101)).json["error"]
-    assert "the body is no JSON" in post(rig, b"[{}, ").json["error"]
+    assert "the body is not JSON" in post(rig, b"[{}, ").json["error"]
     assert post(rig, b"nonsense").json["quarantined"] == 1

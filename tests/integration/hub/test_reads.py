@@ -153,7 +153,7 @@ def test_a_foreign_job_is_no_more_work_than_one_that_does_not_exist(tmp_path: Pa
 
     def work(user: str, printed_id: str) -> list[tuple[str, int]]:
         store.asked[0].clear()
-        with pytest.raises(Refusal, match="or not yours to see"):
+        with pytest.raises(Refusal, match="or not visible to you"):
             ask(Scope(user), printed_id)
         return store.asked[0].copy()
 

@@ -180,7 +180,7 @@ def test_what_waits_is_dropped_once_the_condition_holds_no_more(rig: Rig, *, sen
     work(rig)
     passed(rig, 1)
     row = manager.store.found(waiting.id)[0]
-    assert (row.status, "holds no more" in row.reason) == (("sent", False) if sent else ("moot", True))
+    assert (row.status, "no longer holds" in row.reason) == (("sent", False) if sent else ("moot", True))
     assert sent or "moot" in manager.report(row, ActionReport(actor="a", status="sent"))
 
 

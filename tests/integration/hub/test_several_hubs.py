@@ -213,7 +213,7 @@ def test_a_hub_that_stands_by_answers_reads_takes_batches_and_nothing_else(hubs:
     documents = [client.get("/v1/report", window) for client in (holder, reader)]
     assert [one.pop("generated") > HOUR for one in documents] == [True, True]
     assert documents[0] == documents[1]
-    with pytest.raises(BusyError, match="stands by") as refused:
+    with pytest.raises(BusyError, match="is a standby") as refused:
         reader.post("/v1/predict", {"requests": []})
     assert refused.value.retry_after_s > 0
     ship(reader, 2)

@@ -86,7 +86,7 @@ def test_only_named_reads_are_answered(gated: Rig) -> None:
 
 def test_a_refusal_says_what_and_when(gated: Rig) -> None:
     """A batch as large as may be, one that is larger, and a page: one line, and when to come back."""
-    only_reads, no_room = "answers only reads of stored data", "takes no batches now"
+    only_reads, no_room = "answers only reads of stored data", "accepts no batches now"
     for method, target, body, words in (
         ("POST", "/v1/hours", b"x" * MAX_BODY, no_room),
         ("POST", "/v1/verdicts", b"", no_room),
@@ -97,7 +97,7 @@ def test_a_refusal_says_what_and_when(gated: Rig) -> None:
         answer = gated.send(method, target, body)
         assert passed_on(answer)
         assert int(answer.headers["retry-after"]) > 0
-        assert answer.json["error"].startswith(f"this hub stands by and {words}")
+        assert answer.json["error"].startswith(f"this hub is a standby and {words}")
     assert gated.hours() == []
 
 
@@ -108,7 +108,7 @@ def test_a_page_of_the_hub_that_serves_is_refused_as_a_page(gated: Rig, method: 
     assert passed_on(answer)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert b"<h1>This hub stands by</h1>" in answer.body
+    assert b"<h1>This hub is a standby</h1>" in answer.body
     assert int(answer.headers["retry-after"]) > 0
 
 

@@ -87,10 +87,10 @@ def test_the_bundle_loads_and_says_what_it_was_made_of(trained: Trained) -> None
 
 
 def test_targets_without_labels_are_left_out_in_words(trained: Trained) -> None:
-    """No ledger: the card says so; what was not asked for is said too."""
+    """No ledger: the card says so; what was not trained is in it too."""
     left_out = trained.card.left_out
     assert "no job with GPUs has a ledger" in left_out["gpu_underused"]
-    assert left_out["memory"] == "was not asked for"
+    assert left_out["memory"] == "not trained"
     assert set(left_out) | set(trained.card.targets) == {target.name for target in TARGETS}
 
 
@@ -206,7 +206,7 @@ def test_one_user_and_rows_told_twice(trained: Trained) -> None:
     assert not made.promoted
     assert registry.champion() == trained.directory
     assert made.card.jobs == 400
-    assert made.card.left["rows that told a run again"] == 100
+    assert made.card.left["repeated rows of a run"] == 100
     assert "All jobs are one user's" in made.card.warnings[0]
 
 

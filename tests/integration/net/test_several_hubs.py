@@ -64,7 +64,7 @@ def standby(hub: FakeHub) -> Iterator[FakeHub]:
     """Lend a hub that stands by beside the other one: it marks its refusals."""
     headers = {ROLE_HEADER: STANDS_BY, "Retry-After": "5"}
     with FakeHub(hub.checkers) as other:
-        other.change = lambda _: Reply(503, b'{"error":"this hub stands by"}', headers)
+        other.change = lambda _: Reply(503, b'{"error":"this hub is a standby"}', headers)
         yield other
 
 
@@ -81,11 +81,11 @@ def test_where_all_stand_by_the_caller_is_told_when_to_come_back(standby: FakeHu
     """Alone, and beside one that is not reached: one line with the words of each."""
     nobody = f"http://127.0.0.1:{free_port()}"
     for urls in (standby.url, f"{standby.url} {nobody}"):
-        with pytest.raises(BusyError, match="this hub stands by") as caught:
+        with pytest.raises(BusyError, match="this hub is a standby") as caught:
             HubClient(urls, issuer).post_hours(ENVELOPE, batch(1))
         assert caught.value.retry_after_s == 5
     standby.change = lambda _: Reply(503, b'{"role":"stands by"}', {ROLE_HEADER: STANDS_BY})
-    with pytest.raises(StandsByError, match=f"^{standby.url}: this hub stands by"):
+    with pytest.raises(StandsByError, match=f"^{standby.url}: this hub is a standby"):
         HubClient(standby.url, issuer).get("/v1/health")
 
 

@@ -137,7 +137,7 @@ def test_what_it_says(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert erase(state, NAME) == 0
     told = capsys.readouterr().out
     for words in (
-        f"erased user {NAME}: rows by table\n", "  disputes: 1 rows of", "the store's file is written anew",
+        f"erased user {NAME}: rows by table\n", "  disputes: 1 rows of", "the store's file was rewritten",
         f"1 of {NAME}'s runs have not ended", "hub.duckdb.before-restore", Config().advisor.state_dir,
         "backups of the store",
     ):  # fmt: skip

@@ -208,7 +208,7 @@ def test_what_was_copied_is_not_copied_again(postgres: PostgresServer, tmp_path:
         with pytest.raises(StoreError) as caught:
             mover.to_lake()
         assert "\n" not in str(caught.value)
-        assert str(caught.value).endswith("the move stopped, the old store is unchanged: run it again to go on")
+        assert str(caught.value).endswith("the move stopped, the old store is unchanged: run it again to continue")
         assert place.file_counts() == whole
         server.start()
         done = StoreMover(place.state, place.location, lambda *_: None).to_lake()

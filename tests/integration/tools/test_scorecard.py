@@ -21,7 +21,7 @@ def test_two_runs_give_the_same_page(tmp_path: Path) -> None:
     pages = [page([make_part(log, tmp_path) for log in logs], "", 2) for _ in range(2)]
     assert pages[0] == pages[1]
     assert "Over 2 seeds: failure average_precision" in pages[0]
-    assert "Exit code 3: `bare: names neither users" in pages[0]
+    assert "Exit code 3: `bare: has neither users" in pages[0]
     assert str(tmp_path) not in pages[0]
 
 

@@ -72,7 +72,7 @@ class AcceptingSlurm(FakeSlurm):
     [
         ([replace(JOB, state="CANCELLED", end=160)], "confirmed", "CANCELLED"),
         ([replace(JOB, state="PENDING", start=None, node_list="")], "moot", "is another run now"),
-        (None, "confirmed", "Slurm took it; the run is COMPLETING"),
+        (None, "confirmed", "Slurm accepted it; the run is COMPLETING"),
     ],
 )
 def test_a_run_that_is_completing_is_waited_for(
@@ -108,7 +108,7 @@ def test_a_run_that_is_completing_is_waited_for(
         ([replace(JOB, start=200)], "moot", "is another run now"),
         ([replace(JOB, state="PENDING", start=None, node_list="")], "moot", "is another run now"),
         ([replace(JOB, state="SUSPENDED")], "failed", "has changed meanwhile"),
-        ([], "moot", "does not know the job any more"),
+        ([], "moot", "no longer has the job"),
     ],
 )
 def test_a_run_that_changes_after_the_look_is_left_alone(
@@ -198,7 +198,7 @@ def test_what_slurm_cannot_show_ends_when_it_expires(tmp_path: Path) -> None:
     assert _executed(sent, slurm, tmp_path) == (None, [])
     ending, _ = _executed(entry_with(sent, expires=1), slurm, tmp_path)
     assert ending is not None
-    assert (ending.status, "nobody knows" in ending.reason) == ("failed", True)
+    assert (ending.status, "unknown whether" in ending.reason) == ("failed", True)
 
 
 def test_an_exempt_account_is_that_of_slurms_record(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_where_a_program_fits(program: Path, capsys: pytest.CaptureFixture[str])
     assert main(["estimate", str(program), "--gpu", "h100,t4"]) == 0
     text = capsys.readouterr().out
     assert "of which the program 80.0 KiB" in text
-    assert "before optimization" in text
+    assert "before compilation" in text
     assert "h100 1g.10gb  9.6 GiB fits" in text
     assert "t4   -       14.6 GiB fits" in text
 

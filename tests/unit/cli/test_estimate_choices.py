@@ -75,14 +75,14 @@ def test_without_times_the_default_goal_is_refused_in_words(tmp_path: Path, caps
     document = json.loads(capsys.readouterr().out)
     assert not any(row["chosen"] for row in document["choices"])
     assert (document["goal"], document["script"], document["plan"]) == ("cheapest", [], "")
-    assert "--goal smallest needs memory only" in document["notes"][0]
+    assert "--goal smallest needs only memory" in document["notes"][0]
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         ([], "holds several batch sizes: compare them with --goal"),
-        (["--batch", "8,64"], "not scaled by guessing: run the probe with --batch 8,16,32,64"),
+        (["--batch", "8,64"], "run the probe with --batch 8,16,32,64"),
         (["--batch", "x"], "'x': expected a number from 1"),
         (["--batch", ","], "--batch: expected numbers"),
         (["--gpus", "0"], "expected a number from 1"),

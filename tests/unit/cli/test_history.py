@@ -51,7 +51,7 @@ def test_import_and_status_tell_the_same(file: Path, into: list[str], capsys: py
     assert main(["history", "import", *sacct, *into]) == 0
     printed = capsys.readouterr()
     assert "2 runs in" in printed.out
-    assert "1 rows could not be read and are kept aside" in printed.out
+    assert "1 rows could not be read; see gpuwaste history status" in printed.out
     assert "line 4: Start, End" in printed.out
     assert printed.err == ""
     status = asked(capsys, "status", *into)
@@ -100,7 +100,7 @@ def test_csv_with_a_mapping(tmp_path: Path, into: list[str], capsys: pytest.Capt
     [
         (["import", "--sacct", "{none}", "--clusters", "gw"], 2, "cannot be read: No such file"),
         (["import", "--sacct", "{file}"], 2, "has no column Cluster: give it with --clusters NAME"),
-        (["import", "--sacct", "{rows}", "--clusters", "gw"], 2, "no header line: say its columns with --format"),
+        (["import", "--sacct", "{rows}", "--clusters", "gw"], 2, "no header line: give the columns with --format"),
         (["import", "--sacct", "{rows}", "--clusters", "gw", "--format", "JobID,State"], 2, "columns lack Submit"),
         (["import", "--sacct", "{file}", "--clusters", "gw", "--time-zone", "Mars"], 2, "time zone 'Mars'"),
         (["import", "--swf", "{file}"], 3, "no job in its first 5 rows: line 1: "),

@@ -58,7 +58,7 @@ def test_an_operators_day(models: list[str], capsys: pytest.CaptureFixture[str])
         refused = said([*action, "--if-champion", "spring", *models], capsys, 1)
         assert "autumn is in use, not 'spring': nothing is changed" in refused
     assert "champion: spring" in said(["rollback", "--if-champion", "autumn", *models], capsys)
-    assert "no previous champion" in said(["rollback", *models], capsys, 1)
+    assert "no previous model" in said(["rollback", *models], capsys, 1)
     assert "added: baseline" in said(["add", str(BASELINE), *models], capsys)
     assert "removed: autumn, baseline" in said(["prune", "--keep", "0", *models], capsys)
 

@@ -116,5 +116,5 @@ def test_parts_that_need_each_other_are_a_defect() -> None:
 
 def test_a_class_that_is_no_part_has_to_be_given() -> None:
     """What nobody gave cannot be made."""
-    with pytest.raises(TypeError, match="_Told is no part"):
+    with pytest.raises(TypeError, match="_Told is not a part"):
         Parts().get(_Told)

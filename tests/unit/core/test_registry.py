@@ -50,7 +50,9 @@ def test_a_module_that_lacks_a_name_is_named(package: str) -> None:
     """The error says which module lacks which name, each time it is asked for."""
     registry = ModuleRegistry[object](package, "PLACE", "__doc__", "run")
     for _ in range(2):
-        with pytest.raises(ImportError, match=rf"^{package}\.late does not define run: each file beside it does$"):
+        with pytest.raises(
+            ImportError, match=rf"^{package}\.late does not define run: every other file in its folder does$"
+        ):
             registry["late"]
 
 

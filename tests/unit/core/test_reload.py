@@ -71,7 +71,7 @@ def test_a_broken_file_changes_nothing(rig: Rig, caplog: pytest.LogCaptureFixtur
     rig.error = ConfigError("gpuwaste.toml: [hub] unknown key 'x'")
     rig.reloader.reload()
     assert rig.applied == []
-    assert "stays in force: gpuwaste.toml: [hub] unknown key 'x'" in caplog.records[-1].message
+    assert "is still used: gpuwaste.toml: [hub] unknown key 'x'" in caplog.records[-1].message
     rig.error = None
     rig.reloader.reload()
     assert rig.applied == [("staff", ("hpc",))]

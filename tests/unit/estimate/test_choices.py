@@ -52,7 +52,7 @@ def test_larger_batches_are_compared_at_equal_samples() -> None:
     rows = [row("h100", 10, 0.10, batch=8), row("h100", 10, 0.19, batch=16)]
     place, notes = chosen(rows, "fastest", {})
     assert place == 1
-    assert "too close to tell from 1 other" in notes[0]
+    assert "not certainly better than 1 other" in notes[0]
 
 
 def test_what_may_not_fit_is_never_chosen() -> None:
@@ -82,4 +82,4 @@ def test_without_times_nothing_is_cheapest() -> None:
     """No row is marked, and the reason is there."""
     place, notes = chosen([row("h100", 10, None)], "cheapest", {})
     assert place is None
-    assert "cheapest is not known without times (not measured)" in notes[0]
+    assert "cheapest is unknown without times (not measured)" in notes[0]

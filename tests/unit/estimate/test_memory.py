@@ -33,10 +33,10 @@ def test_a_compilers_figure_is_taken(tmp_path: Path) -> None:
 
 
 def test_without_it_the_range_is_what_was_seen(tmp_path: Path) -> None:
-    """Liveness before optimization: the range holds what 40 programs showed, and the context is said to be assumed."""
+    """Liveness before compilation: the range holds what 40 programs showed, and the context is said to be assumed."""
     found = estimate_memory(read_text(tmp_path, PRODUCT))
     assert found.low_b < found.memory_b < found.high_b
-    assert "before optimization" in found.basis
+    assert "before compilation" in found.basis
     assert "not measured here" in found.basis
 
 

@@ -115,7 +115,7 @@ def test_a_step_far_outside_of_those_measured_is_refused() -> None:
 def test_a_mix_unlike_all_measured_is_refused() -> None:
     """A program of one kind by itself resembles none of the planted mixes."""
     found = step_time(models(), {"mm/bf16": OpSum(100, 1e12, 1e10)}, "rtx3090")
-    assert "resembles none of the programs measured" in found.refused
+    assert "is unlike all programs measured" in found.refused
 
 
 def test_a_program_of_nothing_has_no_time() -> None:
@@ -134,4 +134,4 @@ def test_of_several_types_of_a_name_the_measured_one_is_meant() -> None:
     assert (found.gpu, found.refused) == ("a100-80gb", "")
     for measured in (named, models()):
         refused = step_time(measured, asked(), "a100").refused
-        assert "a100 is a100-40gb or a100-80gb, and not one of them alone is measured here" in refused
+        assert "a100 can be a100-40gb or a100-80gb, and none of these types is measured here" in refused

@@ -42,7 +42,7 @@ def test_a_log_without_users_and_requests_is_no_data() -> None:
     nothing = np.full(100, np.nan)
     bare = replace(table, limit_s=nothing, cpus=nothing, nodes=nothing, mem_b=nothing, gpus=np.zeros(100))
     nobody = replace(table.user, values=("",) * len(table.user.values))
-    with pytest.raises(NoDataError, match=r"^a\.swf: names neither users nor what jobs asked for"):
+    with pytest.raises(NoDataError, match=r"^a\.swf: has neither users nor requested resources"):
         prepare(replace(bare, user=nobody), "a.swf")
     assert len(prepare(bare, "x").table) == len(prepare(replace(table, user=nobody), "x").table) == 100
 
@@ -50,7 +50,7 @@ def test_a_log_without_users_and_requests_is_no_data() -> None:
 def test_the_synthetic_log_is_no_data() -> None:
     """lublin_256 has no users, requests or failures: one line, no model."""
     source = load_swf(public("swf/lublin_256.swf.xz"))
-    with pytest.raises(NoDataError, match=r"lublin_256.*names neither users"):
+    with pytest.raises(NoDataError, match=r"lublin_256.*has neither users"):
         prepare(source.table, source.text)
 
 

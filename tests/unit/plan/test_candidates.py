@@ -28,7 +28,7 @@ def by_kind(found: PlanRequest) -> dict[str, RequestCandidate]:
 
 def test_as_asked_is_first() -> None:
     """The plain request is candidate 1, whatever else is proposed."""
-    assert all_candidates(asked())[0] == RequestCandidate("as_asked", "as asked")
+    assert all_candidates(asked())[0] == RequestCandidate("as_asked", "as requested")
     assert next(iter(proposers())) == "as_asked"
 
 

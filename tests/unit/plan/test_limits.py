@@ -28,7 +28,7 @@ def asked(*options: str, **texts: str | None) -> PlanRequest:
         (("--qos=high", "--time=2:00:00"), ["QOS high: time limit at most 60 min"]),
         (("--qos=high", "--time=30", "--gres=gpu:4"), ["QOS high: at most 3 GPUs for a job"]),
         (("--qos=high", "--time=30", "--mem=128G"), ["QOS high: at most 64.0 GiB of memory for all its jobs"]),
-        (("--qos=other",), ["QOS other is not open to you in account proj1"]),
+        (("--qos=other",), ["you may not use QOS other in account proj1"]),
         (("--nodes=3",), ["partition gpu: at most 2 nodes for a job"]),
         (("--nodes=2", "--ntasks=64"), ["account proj1: at most 40 CPUs for all its jobs"]),
         (("--partition=staff,gpu",), []),

@@ -76,7 +76,7 @@ def test_what_else_has_changed_is_refused(path: Path, monkeypatch: pytest.Monkey
         unchanged(path, plan, "bob", NOW)
     with monkeypatch.context() as patch:
         patch.setenv("SBATCH_PARTITION", "other")
-        with pytest.raises(UsageError, match="SBATCH_PARTITION is not what it was"):
+        with pytest.raises(UsageError, match="SBATCH_PARTITION has changed since"):
             unchanged(path, plan, "alice", NOW)
     monkeypatch.chdir("/")
     with pytest.raises(UsageError, match="planned in"):

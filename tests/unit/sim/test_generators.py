@@ -184,9 +184,9 @@ def test_wrong_words_are_one_line(words: str, error: type[Exception], said: str)
 
 def test_a_log_is_drawn_from_only_where_it_is_needed() -> None:
     """A generator without a log refuses one, one with a log asks for it, and a log of two days has no week."""
-    with pytest.raises(UsageError, match="draws from no log"):
+    with pytest.raises(UsageError, match="does not use a log"):
         generated(chosen("lublin"), log_of_days())
-    with pytest.raises(UsageError, match="name one with --swf"):
+    with pytest.raises(UsageError, match="give one with --swf"):
         generated(chosen("curie_week"))
     with pytest.raises(NoDataError, match="contains no week"):
         generated(chosen("curie_week"), log_of_days(days=2))

@@ -152,7 +152,7 @@ def test_a_partition_changes_by_the_names_of_slurm_conf() -> None:
         ("priority", "", "separated by \\+"),
         ("priority", "nice=3", "settings: PriorityCalcPeriod"),
         ("priority", "fairshare=-1", "fairshare|FairShare"),
-        ("priority", "type=priority/basic", "knows no weights"),
+        ("priority", "type=priority/basic", "has no weights"),
         ("partition", "x:MaxTime=1", "partitions: p, cpu"),
         ("partition", "p", "expected SETTING=VALUE"),
         ("partition", "p:MaxTime=soon", "MaxTime"),

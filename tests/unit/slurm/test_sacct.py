@@ -107,7 +107,7 @@ def test_a_delimiter_in_another_column_sets_that_row_aside_alone() -> None:
     """Too many fields are never shifted into others."""
     first, second = read(row(User=f"a{D}b"), row(JobIDRaw="8", JobID="8"))
     assert isinstance(first, BadRow)
-    assert "28 fields where 27 were asked" in first.reason
+    assert "28 fields instead of 27" in first.reason
     assert isinstance(second, JobRecord)
 
 

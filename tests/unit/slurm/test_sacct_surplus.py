@@ -56,7 +56,7 @@ def test_a_row_that_fits_in_several_ways_or_none_is_set_aside(line: str) -> None
     """It is never guessed."""
     (bad,) = rows(line.encode() + b"\n", BOTH)
     assert isinstance(bad, BadRow)
-    assert "fields where 5 were asked" in bad.reason
+    assert "fields instead of 5" in bad.reason
 
 
 def test_separators_with_no_free_text_set_the_row_aside() -> None:
@@ -92,8 +92,7 @@ def test_rows_of_arrays_without_a_raw_id_are_counted(columns: tuple[str, ...], p
     found = rows(data.encode(), columns)
     assert [(row.job_id, row.name) for row in found if isinstance(row, JobRecord)] == [(100, "plain"), (102, "a\nb")]
     assert [(row.line, row.reason) for row in found if isinstance(row, BadRow)] == [
-        (line, f"JobID {printed} of an array or het job does not tell its number: add JobIDRaw to --format")
-        for line in (2, 3)
+        (line, f"JobID {printed} of an array or het job has no job number: add JobIDRaw to --format") for line in (2, 3)
     ]
 
 

@@ -259,7 +259,7 @@ def test_het_components_are_bounded() -> None:
         ("#SBATCH --mem-per=1", "line 2: option --mem-per can mean --mem-per-cpu or --mem-per-gpu"),
         ("#SBATCH --time", "line 2: option --time requires a value"),
         ("#SBATCH --hold=3", "line 2: option --hold takes no value"),
-        ("#SBATCH -n2\n\n#SBATCH --time=5 foo", "line 4: 'foo' is no option"),
+        ("#SBATCH -n2\n\n#SBATCH --time=5 foo", "line 4: 'foo' is not an option"),
         ("#SBATCH -J 'a b", "line 2: the quote ' is never closed"),
         ("#SBATCH : -n2", "line 2: a word begins with `:`"),
         ("#SBATCH -t soon", "line 2: --time=soon: expected"),

@@ -18,7 +18,7 @@ from gpuwaste.jobs.events.kinds.action import ActionStep
 MAX_FACTS: Final = 32 * 1024  # characters
 _OVERDUE: Final = 500
 _REFUSED: Final = log_event.error(
-    "intent-refused: rule {rule} wants what cannot be done: {reason}",
+    "intent-refused: rule {rule} requests an impossible action: {reason}",
     "The rule's `do` or the run it names is wrong: `gpuwaste rules check`. Nothing is done.",
 )
 _NOT_YET: Final = "waits until a pass of the rules has confirmed that its condition still holds"
@@ -52,7 +52,7 @@ class ActionManager:
         """End the actions of these rules and subjects that were not sent yet; return how many."""
         with self._lock:
             return sum(
-                self._move(row, WAITING, "moot", reason="the condition of the rule holds no more")
+                self._move(row, WAITING, "moot", reason="the condition of the rule no longer holds")
                 for row in self.store.waiting_of(over)
             )
 
@@ -154,7 +154,7 @@ def refusal(intent: ActionEntry) -> str:
     """Return why an intent is not accepted, "" if it is."""
     kind = actions().get(intent.kind)
     if kind is None:
-        return f"no action is called {intent.kind!r:.80}"
+        return f"there is no action {intent.kind!r:.80}"
     if len(intent.facts) > MAX_FACTS:
         return f"{intent.kind}: facts of {len(intent.facts)} characters, {MAX_FACTS} at most"
     return kind.refusal(intent)

@@ -28,7 +28,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 EVERY_S: Final = 5.0
 _NOT_TAKEN: Final = log_event.warning(
     "actions-not-taken: cannot read or write actions: {error}",
-    "The store or its disk refuses. Actions wait; those that expire meanwhile are not taken.",
+    "The store or its disk cannot be written. Actions wait; those that expire meanwhile are not taken.",
 )
 _HUB: Final = "hub"
 _PER_TURN: Final = 20

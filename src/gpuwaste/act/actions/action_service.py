@@ -118,7 +118,7 @@ class ActionService(Part):
             if holder != report.actor:
                 reason = f"actor {holder} holds the lease"
             elif kind is None or kind.execution is None:
-                reason = f"{row.kind} is not the actor's to do"
+                reason = f"the actor does not do {row.kind}"
             else:
                 reason = self._manager.report(row, report)
             return ActionTaken(taken=not reason, status=self._found(action_id).status, lease_s=lease_s, reason=reason)
@@ -161,7 +161,7 @@ def _read(body: bytes, kind: type[_T]) -> _T:
 
 def _check_reader(scope: Scope) -> None:
     if not scope.everything:
-        raise Refusal(FORBIDDEN, "actions are for operators and staff")
+        raise Refusal(FORBIDDEN, "only operators and staff may see actions")
 
 
 def _check_operator(scope: Scope) -> None:

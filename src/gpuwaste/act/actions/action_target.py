@@ -47,7 +47,7 @@ def on_run(states: Collection[str], judge: Judge) -> Look:
         if seen.standing != "todo":
             return seen
         if plan and job.state == COMPLETING:
-            return LookResult("open", f"the run is {COMPLETING}: it ends, or is requeued")
+            return LookResult("open", f"the run is {COMPLETING}: it is ending, or being requeued")
         if job.state not in states:
             return LookResult("moot", f"the run is {job.state}")
         target, problem = target_of(job)
@@ -110,7 +110,7 @@ def _found(request: ActionRequest, slurm: ActionSlurm) -> tuple[RunningJob | Non
         return None, f"the run is of cluster {run.cluster!r:.64}, this is {cluster}"
     same_id = [job for job in slurm.job(run.job_id) if job.job_id == run.job_id]
     if not same_id:
-        return None, "slurmctld does not know the job any more"
+        return None, "slurmctld no longer has the job"
     meant = [job for job in same_id if key_of(job, cluster) == run]
     if len(meant) != 1:
         return None, f"job {run.job_id} is another run now: {_shown(same_id[0], cluster)}"

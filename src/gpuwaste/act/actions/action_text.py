@@ -17,7 +17,7 @@ def actions_text(document: ActionsDocument, look: Look) -> str:
     if document.stopped is not None:
         lines.append(f"  STOPPED since {local_time(document.stopped, look.zone)}: gpuwaste rules resume")
     if not document.actor:
-        lines.append("  no actor has asked the hub for a minute: only mail is sent")
+        lines.append("  no actor has reached the hub for a minute: only mail is sent")
     if not document.actions:
         return "\n".join([*lines, "no actions in this window"]) + "\n"
     rows = [

@@ -60,7 +60,7 @@ class ActionEntry(Struct, kw_only=True, frozen=True):
     sends: Annotated[int, Meta(description="How often it was sent.")] = 0
     sent: MaybeUtc = None
     reason: Annotated[str, Meta(description="Why it has this status.")] = ""
-    answer: Annotated[str, Meta(description="Slurm's words, or the mail server's.")] = ""
+    answer: Annotated[str, Meta(description="The message of Slurm or of the mail server.")] = ""
     run_state: Annotated[str, Meta(description="The run's state in accounting; empty: not known.")] = ""
     run_end: MaybeUtc = None
 
@@ -79,7 +79,9 @@ class ActionsDocument(Document, kw_only=True, frozen=True):
     schema: int = 1
     generated: Utc
     stopped: Annotated[int | None, Meta(description="Since when nothing is sent, UTC seconds; null: not stopped.")]
-    actor: Annotated[str, Meta(description="The actor that may act now; empty: none has asked for a minute.")]
+    actor: Annotated[
+        str, Meta(description="The actor that may act now; empty: no actor has reached the hub for a minute.")
+    ]
     actions: list[ActionEntry]
 
 

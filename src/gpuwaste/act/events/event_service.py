@@ -39,8 +39,8 @@ from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 60.0  # agents report every 15 minutes, or every minute
 _NOT_LOOKED: Final = log_event.warning(
-    "events-not-told: cannot see what is news: {error}",
-    "The store or its disk refuses. What was not told now is told later.",
+    "events-not-told: cannot find new events: {error}",
+    "The store or its disk cannot be written. These events are reported later.",
 )
 _LEFT_OUT: Final = log_event.error(
     "outlet-left-out: an outlet gets no events: {error}",
@@ -199,7 +199,7 @@ class EventReads(Part):
     def outlets(self, scope: Scope) -> OutletsDocument:
         """Return the state of the outlets, for operators."""
         if not scope.everything:
-            raise Refusal(FORBIDDEN, "outlets are for operators")
+            raise Refusal(FORBIDDEN, "only operators may see outlets")
         counts = self._parts.store.dead_counts()
         rows = [
             OutletRow(

@@ -44,7 +44,7 @@ def _outlet(row: OutletRow, look: Look) -> list[str]:
 def inlets_text(document: InletsDocument, look: Look) -> str:
     """Render the state of inlets."""
     if not document.inlets:
-        return "no inlets: the hub takes no events of other systems\n"
+        return "no inlets: the hub accepts no events of other systems\n"
     lines = look.title("Inlets, since the hub's start") if look.header else []
     for row in document.inlets:
         lines += _inlet(row)

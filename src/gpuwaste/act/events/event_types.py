@@ -38,13 +38,13 @@ class OutletRow(Struct, kw_only=True, frozen=True):
 
     name: str
     way: Annotated[str, Meta(description="journal, kafka or webhook.")]
-    kinds: Annotated[list[str], Meta(description="The kinds of events that it takes.")]
+    kinds: Annotated[list[str], Meta(description="The kinds of events that it accepts.")]
     handed: Annotated[int, Meta(description="The last place of the stream that was handed over.")]
     behind: Annotated[int, Meta(description="Events that wait for it, of all kinds.")]
     oldest: Annotated[int | None, Meta(description="When the first of them happened, UTC seconds; null: none waits.")]
     failures: Annotated[int, Meta(description="Attempts in a row that failed.")]
     error: Annotated[str, Meta(description="Why the last one failed; empty: it did not.")]
-    refused: Annotated[int, Meta(description="Events that its receiver will never take.")]
+    refused: Annotated[int, Meta(description="Events that its receiver will never accept.")]
 
 
 class RefusedEvent(Struct, kw_only=True, frozen=True):
@@ -82,7 +82,7 @@ class InletRow(Struct, kw_only=True, frozen=True):
 
     name: str
     way: Annotated[str, Meta(description="kafka or webhook.")]
-    kinds: Annotated[list[str], Meta(description="The kinds of events that it takes.")]
+    kinds: Annotated[list[str], Meta(description="The kinds of events that it accepts.")]
     accepted: int
     repeated: int
     quarantined: int

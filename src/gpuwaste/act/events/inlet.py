@@ -62,7 +62,7 @@ class FetchedInlet(Protocol):
 class InletTable:
     """Table [inlet]."""
 
-    kinds: tuple[str, ...] = key((), "Kinds that it takes, site.NAME; empty: those that the file declares, else all.")
+    kinds: tuple[str, ...] = key((), "Kinds that it accepts, site.NAME; empty: those that the file declares, else all.")
     per_minute: int = key(60, "Largest number of events a minute; what is more waits at the sender or the broker.")
     per_day: int = key(10_000, "Largest number of events in 24 hours, on average.")
 

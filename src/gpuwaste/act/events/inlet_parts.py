@@ -42,12 +42,12 @@ _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0
 _DOWN: Final = log_event.warning(
     "inlet-down: inlet {name} gets no events, the next try is in {wait:.0f} s: {error}",
-    "Nothing is lost as long as the broker keeps the events: the inlet continues where it was. Look at the broker.",
+    "Nothing is lost as long as the broker keeps the events: the inlet continues where it was. Check the broker.",
 )
 _UP: Final = log_event.info("inlet-up: inlet {name} gets events again")
 _NOTED: Final = log_event.warning(
     "inlet-log-changed: inlet {name}: {note}",
-    "The broker has lost its log, or the topic was created anew. Events that were only there are lost; repeated "
+    "The broker has lost its log, or the topic was created again. Events that were only there are lost; repeated "
     "events are recognized by their id for three days.",
 )
 
@@ -115,7 +115,7 @@ class InletParts(Part):
     def document(self, scope: Scope) -> InletsDocument:
         """Return the state of the inlets, for operators. Raises Refusal, StoreError."""
         if not scope.everything:
-            raise Refusal(FORBIDDEN, "inlets are for operators")
+            raise Refusal(FORBIDDEN, "only operators may see inlets")
         kept = self._store.aside_counts()
         rows = [_row(intake, kept.get(name, 0)) for name, intake in self._intakes.items()]
         aside = [_quarantined(row) for row in self._store.aside(_SHOWN)]
@@ -134,7 +134,7 @@ class InletParts(Part):
         with intake.turn:
             if intake.knows(request):
                 intake.refuse("replay")
-                raise Refusal(CONFLICT, "this request was taken before: sign another attempt with its own time")
+                raise Refusal(CONFLICT, "this request was accepted before: sign another attempt with its own time")
             if wait_s := intake.spend(len(texts)):
                 intake.refuse("rate")
                 raise Refusal(TOO_MANY, "more events than [inlet] allows: send them later", retry_after=int(wait_s) + 1)

@@ -35,7 +35,7 @@ _SUBJECT: Final = "site/"
 _MAX_SUBJECT: Final = 200
 _Word = Annotated[str, Meta(min_length=1, max_length=256)]
 _ASIDE = log_event.warning(
-    "inlet-quarantined: inlet {name} cannot take {events} events, the first: {reason}",
+    "inlet-quarantined: inlet {name} rejects {events} events, the first: {reason}",
     "`gpuwaste events status` lists them. Compare the sender with the fields of the kind in the inlet's file.",
 )
 
@@ -99,7 +99,7 @@ class SiteReader:
         try:
             sent = self._decoder.decode(text)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            return set_aside(text, f"no CloudEvent in JSON: {problem(error)}")
+            return set_aside(text, f"not a CloudEvent in JSON: {problem(error)}")
         try:
             return self._told(sent, cluster, now_utc)
         except ParseError as error:
@@ -109,7 +109,7 @@ class SiteReader:
         name = sent.type.removeprefix(PREFIX)
         kind = self._kinds.get(name)
         if kind is None:
-            raise ParseError(f"type {sent.type!r:.80}: this inlet takes {', '.join(self._kinds)}"[:400])
+            raise ParseError(f"type {sent.type!r:.80}: this inlet accepts {', '.join(self._kinds)}"[:400])
         media = (sent.datacontenttype or "application/json").partition(";")[0].strip()
         if sent.specversion != "1.0" or sent.data_base64 is not UNSET or not media.endswith(("/json", "+json")):
             raise ParseError('expected specversion "1.0" and data in JSON')
@@ -132,7 +132,7 @@ def texts_of(body: bytes) -> Iterator[bytes]:
     try:
         found = decode(body, list[msgspec.Raw])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise ParseError(f"the body is no JSON: {problem(error)}") from error
+        raise ParseError(f"the body is not JSON: {problem(error)}") from error
     if len(found) > MAX_BATCH:
         raise ParseError(f"{len(found)} events: expected {MAX_BATCH} at most in a request")
     yield from map(bytes, found)

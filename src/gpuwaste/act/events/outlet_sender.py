@@ -25,12 +25,12 @@ IDLE_S: Final = 0.25  # time between two reads of the stream: half of what an ev
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0
 _DOWN: Final = log_event.warning(
-    "outlet-down: outlet {name} takes no events, the next try is in {wait:.0f} s: {error}",
-    "Nothing is lost: the events wait in the hub's store and are handed over in order. Look at the receiver.",
+    "outlet-down: outlet {name} accepts no events, the next try is in {wait:.0f} s: {error}",
+    "Nothing is lost: the events wait in the hub's store and are sent in order. Check the receiver.",
 )
-_UP: Final = log_event.info("outlet-up: outlet {name} takes events again, {events} wait")
+_UP: Final = log_event.info("outlet-up: outlet {name} accepts events again, {events} wait")
 _DEAD: Final = log_event.warning(
-    "outlet-refused: outlet {name} will never take {events} events, the first is {id}: {reason}",
+    "outlet-refused: outlet {name} rejects {events} events for good, the first is {id}: {reason}",
     "`gpuwaste outlets` lists what a receiver has refused. Compare its rules with the schemas of the events.",
 )
 
@@ -133,10 +133,10 @@ def families(standings: Iterable[OutletStanding], now: float) -> Iterator[Metric
     age = GaugeMetricFamily(
         "gpuwaste_hub_outlet_lag_seconds", "Time since the oldest event that waits for an outlet.", labels=labels
     )
-    good = GaugeMetricFamily("gpuwaste_hub_outlet_up", "1 while an outlet takes events.", labels=labels)
-    given = CounterMetricFamily("gpuwaste_hub_outlet_events", "Events handed over.", labels=labels)
+    good = GaugeMetricFamily("gpuwaste_hub_outlet_up", "1 while an outlet accepts events.", labels=labels)
+    given = CounterMetricFamily("gpuwaste_hub_outlet_events", "Events sent.", labels=labels)
     dead = CounterMetricFamily(
-        "gpuwaste_hub_outlet_refused_events", "Events that a receiver will never take.", labels=labels
+        "gpuwaste_hub_outlet_refused_events", "Events that a receiver will never accept.", labels=labels
     )
     for one in standings:
         first = one.behind.first_utc

@@ -57,7 +57,7 @@ def check_signature(secrets: Sequence[bytes], headers: Mapping[str, str], body: 
     if not name or not at or not given:
         raise UnsignedError("unsigned", f"expected the headers {ID}, {TIMESTAMP} and {SIGNATURE}")
     if len(name) > _MAX_ID or len(given) > _MAX_SIGNATURES or not (at.isascii() and at.isdigit()):
-        raise UnsignedError("unsigned", f"{ID}, {TIMESTAMP} or {SIGNATURE} is not as Standard Webhooks has it")
+        raise UnsignedError("unsigned", f"{ID}, {TIMESTAMP} or {SIGNATURE} is not as in Standard Webhooks")
     if len(at) > _MAX_DIGITS or abs(int(at) - now_utc) > TOLERANCE_S:
         raise UnsignedError("clock", f"{TIMESTAMP} is more than {TOLERANCE_S} s off: check the clocks of both hosts")
     wanted = [_digest(secret, name, at, body) for secret in secrets]

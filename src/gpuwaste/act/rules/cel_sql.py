@@ -182,7 +182,7 @@ class Translator:
         found = self._sql(owner, depth)
         if name == "size":
             return size(found)
-        expect(found, "string", f"what .{name}() is asked of")
+        expect(found, "string", f"the text before .{name}()")
         if len(given) != 1:
             raise ConfigError(f"{name}(): expected one text")
         text = self._sql(given[0], depth)

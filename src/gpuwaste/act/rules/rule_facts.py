@@ -66,7 +66,7 @@ class GpuState:
     untouched_gpus: Annotated[_Int, Meta(description="GPUs that have been idle since the start of the run.")] = None
     wasted_gpu_s: Annotated[_Float, Meta(description="GPU-seconds wasted since the start.")] = None
     exempt_gpu_s: Annotated[
-        _Float, Meta(description="The part of it that is exempt (memory-resident, interactive).")
+        _Float, Meta(description="The exempt part of wasted_gpu_s (memory-resident, interactive).")
     ] = None
     age_s: Annotated[_Float, Meta(description="Seconds since the oldest of the last reports of these GPUs.")] = None
     coverage: Annotated[_Float, Meta(description="The lowest coverage of the run's GPUs since the start, 0 to 1.")] = (
@@ -140,7 +140,7 @@ class NodeFacts:
     """A node on which GPU jobs of one node ended, or GPUs of jobs had Xid errors, in the last 24 hours."""
 
     name: Annotated[str, Meta(description="NodeName.")]
-    ended_1d: Annotated[int, Meta(description="GPU jobs of this node alone that ended in the last 24 hours.")]
+    ended_1d: Annotated[int, Meta(description="GPU jobs on only this node that ended in the last 24 hours.")]
     failed_1d: Annotated[int, Meta(description="Jobs of these that ended FAILED or NODE_FAIL.")]
     failed_users_1d: Annotated[int, Meta(description="Different users of these failed jobs.")]
     completed_1d: Annotated[int, Meta(description="Jobs of these that ended COMPLETED.")]
@@ -161,7 +161,7 @@ class ModelFacts:
     age_s: Annotated[float, Meta(description="Seconds since it was trained.")]
     judged_7d: Annotated[int, Meta(description="Such jobs that completed or failed.")]
     failed_ratio: Annotated[float, Meta(description="Share of these that ended FAILED or OUT_OF_MEMORY, 0 to 1.")]
-    expected_ratio: Annotated[float, Meta(description="Mean of the probabilities of failure it gave them, 0 to 1.")]
+    expected_ratio: Annotated[float, Meta(description="Mean probability of failure that it gave them, 0 to 1.")]
     ece: Annotated[
         float, Meta(description="Calibration error: mean distance of both in ten bins of the probability, 0 to 1.")
     ]

@@ -236,7 +236,7 @@ def _choice(known: Sequence[str]) -> Reader:
     def read(value: Any, where: str) -> str:
         if value not in known:
             hint = nearest(value, set(known)) if isinstance(value, str) else f": known are {', '.join(known)}"
-            raise ConfigError(f"{where}: {value!r:.40} is none of them{hint}")
+            raise ConfigError(f"{where}: {value!r:.40} is not a value of this key{hint}")
         return str(value)
 
     return read

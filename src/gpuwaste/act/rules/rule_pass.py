@@ -34,7 +34,7 @@ KEPT_S: Final = 30 * DAY_S  # of a run's ladder: an action of its next round dif
 _SHOWN: Final = ("job.id", "job.user", "job.account", "job.partition", "job.gpus", "node.name", "model.name")
 _CHANGED: Final = "the rule has changed"
 _REMOVED: Final = "the rule was removed"
-_ANEW: Final = "the rule has begun anew with this job, node or model"
+_ANEW: Final = "the rule has started again with this job, node or model"
 RuleSubject = tuple[str, str]
 """A rule's name and a subject."""
 

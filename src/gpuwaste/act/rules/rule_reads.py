@@ -184,7 +184,7 @@ class RuleReads(Part):
 
 def _check(scope: Scope) -> None:
     if not scope.everything:
-        raise Refusal(FORBIDDEN, "rules are for operators")
+        raise Refusal(FORBIDDEN, "only operators may see rules")
 
 
 def _question(body: bytes) -> RuleQuestion:

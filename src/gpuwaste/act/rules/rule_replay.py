@@ -30,7 +30,7 @@ def replayed(  # noqa: PLR0917 what, and over which window
     if rule.head.about != "running" or IDLE not in rule.names:
         raise ConfigError(f"{rule.name}: a replay needs {IDLE} in where or since, of a rule about running jobs")
     if lost := sorted(NOT_KEPT & set(rule.names)):
-        raise ConfigError(f"{rule.name}: a replay cannot know {', '.join(lost)}: see what the rule records")
+        raise ConfigError(f"{rule.name}: a replay has no {', '.join(lost)}: see what the rule records")
     afters = sorted({*AFTERS_S, *(step.after_s for step in rule.steps if step.after_s >= AFTERS_S[0])})
     window = {"from": start, "to": end}
     _find(db, cluster, window, afters, settings)

@@ -50,7 +50,8 @@ _GOOD_PASSES: Final = 3  # a pass's result is valid for the time of this many pa
 _GOOD_S: Final = 60.0  # but at least this long
 _NOT_EVALUATED: Final = log_event.warning(
     "rules-not-evaluated: cannot evaluate rules: {error}",
-    "The store or its disk refuses. No rule acts meanwhile; a condition must hold anew after ten minutes.",
+    "The store or its disk cannot be written. No rule acts meanwhile; after ten minutes a condition must hold anew from"
+    " the start.",
 )
 _FIRED: Final = log_event.info("rule-fired: rule {rule} ({mode}): step {step}, {action}, {subject}")
 

@@ -62,7 +62,7 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
     if document.by_day_ratio:
         lines.append(
             f"  {say_percent(document.by_day_ratio)} of the GPU time is kept by day only ([hub] rollup_days): idle "
-            "time that ended within such a day is not seen there, and precision is too high."
+            "time that ended within such a day is not counted, so precision is too high."
         )
     return "\n".join(lines) + "\n"
 
@@ -92,7 +92,7 @@ def _verdict(one: SubjectLook) -> str:
         return f"skipped: exempt by {one.exempt}"
     if not one.matches:
         unknown = any(part.value is None for part in one.parts)
-        return "does not match: not everything is known" if unknown else "does not match"
+        return "does not match: a fact is unknown" if unknown else "does not match"
     held = "" if one.held_s is None else f" for {say_duration(one.held_s)}"
     return f"matches{held}; due now: {one.due}" if one.due else f"matches{held}; {one.steps_done} steps done, none due"
 

@@ -79,9 +79,9 @@ def quoted(text: str) -> str:
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError) as error:
-        raise ConfigError(f"{text:.40}: an escape that is none: write r'...' for a pattern") from error
+        raise ConfigError(f"{text:.40}: not a valid escape: write r'...' for a pattern") from error
     if not isinstance(value, str) or "\x00" in value or any("\ud800" <= one <= "\udfff" for one in value):
-        raise ConfigError(f"{text:.40}: a character that no text may have")
+        raise ConfigError(f"{text:.40}: a character that is not allowed in a text")
     return "'" + value.replace("'", "''") + "'"
 
 

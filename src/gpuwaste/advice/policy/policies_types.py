@@ -59,10 +59,10 @@ class PolicyReplayRow(Struct, kw_only=True, frozen=True):
     would_be: Action
     jobs: int
     said: Annotated[int, Meta(description="Those shown at the terminal.")]
-    right: Annotated[int, Meta(description="Those that came out as said.")]
+    right: Annotated[int, Meta(description="Advice that was right.")]
     wrong: int
     unknown: Annotated[int, Meta(description="Those whose outcome is not known.")]
-    gpu_hours: Annotated[float, Meta(description="GPU-hours of the jobs that came out as said.")]
+    gpu_hours: Annotated[float, Meta(description="GPU-hours of the jobs whose advice was right.")]
     users: int
 
 
@@ -83,7 +83,7 @@ class PolicyReplayDocument(Document, kw_only=True, frozen=True):
     by_model: Annotated[int, Meta(description="Submissions predicted by the model.")]
     by_history: Annotated[int, Meta(description="Submissions predicted from history.")]
     rows: list[PolicyReplayRow]
-    held: Annotated[Mapping[str, int], Meta(description="What held back what would have been said.")]
-    users: Annotated[int, Meta(description="Users of whom something would have been said, or was held back.")]
+    held: Annotated[Mapping[str, int], Meta(description="Advice that was held back, by reason.")]
+    users: Annotated[int, Meta(description="Users who would have got advice, or whose advice was held back.")]
     false_reject_ratio: MaybeRatio
     notes: list[str]

@@ -24,7 +24,7 @@ from gpuwaste.show.layout import Look, bullet, facts
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, percent, uncut
 
 _LEFT: Final = frozenset({0, 1, 2})
-_HEADERS: Final = ("POLICY", "TARGET", "WOULD", "JOBS", "SAID", "RIGHT", "WRONG", "OPEN", "PREC", "GPU-H", "USERS")
+_HEADERS: Final = ("POLICY", "TARGET", "WOULD", "JOBS", "SHOWN", "RIGHT", "WRONG", "OPEN", "PREC", "GPU-H", "USERS")
 
 
 def explain_text(document: ExplainDocument, look: Look) -> str:

@@ -65,7 +65,7 @@ class Bundle:
             if model.target == target:
                 return model
         why = self.manifest.left_out.get(target, "not learnt")
-        raise ModelError(f"{self.directory}: no model of {target} ({why}): ask for one of {', '.join(self.targets)}")
+        raise ModelError(f"{self.directory}: no model of {target} ({why}): choose one of {', '.join(self.targets)}")
 
     def rule_note(self, site: UnderUse) -> str:
         """Return a sentence if the GPU models were trained with another under-use rule than the site's."""
@@ -171,7 +171,7 @@ def _session(model: TargetModel, manifest: Manifest, contents: Mapping[str, byte
     said = session.metadata
     if said.get(TARGET_KEY) != model.target or said.get(HASH_KEY) != manifest.feature_hash:
         raise ModelError(
-            f"{path}: a graph of {said.get(TARGET_KEY, 'nobody knows what')!s:.40}, not of {model.target} for these "
+            f"{path}: a graph of {said.get(TARGET_KEY, 'unknown target')!s:.40}, not of {model.target} for these "
             f"features: {AGAIN}"
         )
     for row in (np.full((1, session.width), np.nan, np.float32), np.zeros((1, session.width), np.float32)):

@@ -24,13 +24,13 @@ _NO_MODEL: Final = log_event.info("no-model: no model loaded; using job history 
 _MODEL: Final = log_event.info("model-loaded: model loaded: {name} {hash}")
 _NOT_LOADED: Final = log_event.warning(
     "champion-not-loaded: cannot load the champion, {hash} stays in use: {error}",
-    "The bundle is broken, has other features, or is writable by others: `gpuwaste model show`, "
+    "The bundle is damaged, has other features, or is writable by others: `gpuwaste model show`, "
     "`gpuwaste model rollback`.",
 )
 _ON_TRIAL: Final = log_event.info("challenger-loaded: model on trial: {name} {hash}")
 _TRIAL_NOT_LOADED: Final = log_event.warning(
     "challenger-not-loaded: cannot load the model on trial: {error}",
-    "The bundle is broken, has other features, or is writable by others. `gpuwaste model trial --end` ends the trial.",
+    "The bundle is damaged, has other features, or is writable by others. `gpuwaste model trial --end` ends the trial.",
 )
 
 

@@ -34,7 +34,7 @@ class FeatureDrift:
 
     feature: str
     psi: Annotated[float, Meta(description="The population stability index.")]
-    chance: Annotated[float, Meta(description="The index that chance alone gives with as many jobs.")]
+    chance: Annotated[float, Meta(description="The index that is expected by chance with as many jobs.")]
     level: str
 
 

@@ -85,7 +85,7 @@ class Manifest(BundleManifest):
                     f"{where}: not a manifest of schema {SCHEMA}: train or install a bundle of this version"
                 )
             if unknown := unknown_key(data, cls):
-                raise ParseError(f"{where}: not a model bundle's manifest: {unknown!r} is no key of one")
+                raise ParseError(f"{where}: not a model bundle's manifest: {unknown!r} is not a key of it")
             return convert(data, cls, f"{where}: not a model bundle's manifest")
         except (ValueError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error

@@ -53,7 +53,7 @@ class Session:
     def run(self, vectors: Vectors) -> NDArray[np.float32]:
         """Return float32 [n, outputs] of float32 [n, width]. Raises ModelError for another shape."""
         if vectors.ndim != 2 or vectors.shape[1] != self.width:  # noqa: PLR2004 rows and columns
-            raise ModelError(f"{self.where}: {vectors.shape} is no [n, {self.width}]: vectors of another version")
+            raise ModelError(f"{self.where}: {vectors.shape} is not [n, {self.width}]: vectors of another version")
         if len(vectors) == 1 and self._lock.acquire(blocking=False):
             try:
                 self._row[:] = vectors

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 EVERY_S: Final = 5.0
 RETRY_S: Final = 60.0  # after a failure
 READING_S: Final = 0.25  # CPU time for reading the scripts of one request
-_AS_OF_NOW: Final = "asked as if the job were submitted now, by what is known today"
+_AS_OF_NOW: Final = "predicted as if the job were submitted now, from today's job history"
 _NOT_READ: Final = "the script was not read, and no policy judges it: reading it takes too much CPU"
 _STALE: Final = log_event.warning(
     "predictions-stale: predictions are not up to date: {error}",
@@ -246,7 +246,7 @@ class Predictions(Part):
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect here must not end predictions for good
             BUG.log(error, what="step of predictions")
-            return self._failed(f"defect: {type(error).__name__}: {error}")
+            return self._failed(f"bug in gpuwaste: {type(error).__name__}: {error}")
         self._trouble.over()
         return self._every_s
 

@@ -73,7 +73,7 @@ class RequestChange:
 class PredictPolicy(Struct, kw_only=True, frozen=True):
     """What the site's policies would do at sbatch; except for operators, only what would be printed."""
 
-    policy: Annotated[str, Meta(description="The policy that judges; empty where the caller is told nothing of it.")]
+    policy: Annotated[str, Meta(description="The policy that judges; empty where the caller may not see it.")]
     mode: Literal["", "off", "shadow", "annotate", "warn", "reject"]
     action: Action
     would_be: Annotated[
@@ -111,9 +111,7 @@ class PredictDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     own_history: Annotated[
         bool,
-        Meta(
-            description="Whether any job of the user is known to have ended: if not, a model says what the site's do."
-        ),
+        Meta(description="Whether a job of the user has ended; if not, a model predicts from the site's jobs."),
     ] = True
     facts: PredictFacts | UnsetType = UNSET
     policy: PredictPolicy | UnsetType = UNSET
@@ -123,7 +121,7 @@ class PredictDocument(Document, kw_only=True, frozen=True):
 
 
 class PredictAnswer(Document, kw_only=True, frozen=True):
-    """One prediction for each request, or for each component of the job asked for."""
+    """One prediction for each request, or for each component of the requested job."""
 
     predictions: list[PredictDocument]
 

@@ -24,8 +24,8 @@ from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 Vector = NDArray[np.float32]
-NO_MODEL: Final = "no model of this site: this is what your last jobs say, not an estimate"
-NO_HISTORY: Final = "none of your jobs has ended yet, as far as is known here"
+NO_MODEL: Final = "no model of this site: this counts your last jobs and is not an estimate"
+NO_HISTORY: Final = "no job of yours has ended yet, as far as is known here"
 _NAMES: Final = tuple(feature.name for feature in FEATURES)
 _BUSY: Final = busy_columns(_NAMES)
 ALL: Final = frozenset(target.name for target in TARGETS)

@@ -21,7 +21,7 @@ RequestForm: Final[type[Struct]] = defstruct(
     [(field.name, nullable(kind), None) for field, kind, _ in annotated(JobRequest)],
     forbid_unknown_fields=True,
 )
-RequestForm.__doc__ = "One job as it would be submitted; null and a field left out are not said."
+RequestForm.__doc__ = "One job as it would be submitted; null or a missing field is unset."
 MAX_HUB_REQUESTS: Final = 64  # the components of one het job, or some candidates: each takes milliseconds
 
 _REQUEST: Final[Any] = RequestForm

@@ -133,7 +133,7 @@ class CardSplit(Struct, kw_only=True, frozen=True):
     train: Ratio
     validation: Ratio
     test: Ratio
-    last_calibration: Annotated[float, Meta(description="The last ones, which calibrate what is shipped, 0 to 1.")]
+    last_calibration: Annotated[float, Meta(description="The last ones, which calibrate the shipped model, 0 to 1.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Parity:
 
     rows: Annotated[int, Meta(description="Rows compared.")]
     real: int
-    edges: Annotated[int, Meta(description="Rows on a threshold of a tree, or beside it.")]
+    edges: Annotated[int, Meta(description="Rows on a threshold of a tree, or next to it.")]
     max_difference: Annotated[float, Meta(description="The largest one, as a probability or a logarithm.")]
     flips: Annotated[int, Meta(description="Rows on different sides of a threshold.")]
 

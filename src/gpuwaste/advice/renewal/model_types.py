@@ -74,7 +74,7 @@ class ModelStatus(Document, kw_only=True, frozen=True):
     last_utc: Utc
     psi_some: Annotated[float, Meta(description="The population stability index from which a feature has moved.")]
     psi_much: Annotated[float, Meta(description="The index from which it is another population.")]
-    min_jobs: Annotated[int, Meta(description="With fewer jobs nothing is called drift.")]
+    min_jobs: Annotated[int, Meta(description="With fewer jobs drift is not judged.")]
     features: list[FeatureDrift]
     targets: list[TargetStatus]
     source: Annotated[str, Meta(description="Where the jobs are from.")] = ""

@@ -82,14 +82,14 @@ def status_text(document: ModelStatus, look: Look) -> str:
     rows = [_row(target) for target in document.targets]
     lines += look.table(["TARGET", "JOBS", "FIGURE", ""], rows, frozenset({0, 2, 3}))
     if document.jobs < document.min_jobs:
-        lines += bullet(f"Fewer than {document.min_jobs} jobs: nothing is called drift.")
+        lines += bullet(f"Fewer than {document.min_jobs} jobs: drift is not judged.")
     return _joined(lines)
 
 
 def _features(document: ModelStatus, look: Look) -> list[str]:
     found = document.features
     if not found:
-        return bullet("The model holds no distribution of its features: drift cannot be told.")
+        return bullet("The model has no distribution of its features: drift is unknown.")
     moved = [f for f in found if f.level]
     lines = look.heading(f"Features: {len(moved)} of {len(found)} moved (stability index from {document.psi_some})")
     rows = [[f.feature, f"{f.psi:.3f}", f"{f.chance:.3f}", _MEANING[f.level]] for f in (moved or found)[:_SHOWN]]

@@ -86,7 +86,7 @@ class Renewal(Part):
     def trial(self, scope: Scope) -> TrialDocument:
         """Return the last comparison, for operators. Raises Refusal."""
         if not scope.everything:
-            raise Refusal(FORBIDDEN, "models on trial are for operators")
+            raise Refusal(FORBIDDEN, "only operators may see models on trial")
         if self._missing:
             raise Refusal(NOT_INSTALLED, self._missing)
         if self.latest is None:
@@ -124,7 +124,7 @@ class Renewal(Part):
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect here must not end the thread
             BUG.log(error, what="comparison of models")
-            return self._failed(f"defect: {type(error).__name__}: {error}")
+            return self._failed(f"bug in gpuwaste: {type(error).__name__}: {error}")
         self._trouble.over()
         return every_s(self.settings) if found is not None else FIRST_S
 

@@ -81,7 +81,7 @@ class Standing(Struct, frozen=True):
     """How good a policy's warnings and rejects were over the requested time."""
 
     precision: Annotated[float | None, Meta(description="Hits over those with an outcome, 0 to 1; null without any.")]
-    n: Annotated[int, Meta(description="How many it rests on.")]
+    n: Annotated[int, Meta(description="How many it is based on.")]
 
 
 _COLUMNS: Final = (

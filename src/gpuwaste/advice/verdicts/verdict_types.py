@@ -53,7 +53,7 @@ class JudgedVerdict(Verdict):
 if TYPE_CHECKING:
 
     class VerdictRow(JudgedVerdict):
-        """A verdict and how its job ended; operators see every field, users what was said to them."""
+        """A verdict and how its job ended; operators see every field, users only the advice that they got."""
 
 else:
     VerdictRow = defstruct(
@@ -64,7 +64,9 @@ else:
         ],
         kw_only=True,
     )
-    VerdictRow.__doc__ = "A verdict and how its job ended; operators see every field, users what was said to them."
+    VerdictRow.__doc__ = (
+        "A verdict and how its job ended; operators see every field, users only the advice that they got."
+    )
 
 
 def expected_of(quantiles: Mapping[str, Mapping[str, float]], target: str) -> Interval | None:
@@ -90,7 +92,9 @@ class VerdictsDocument(DatedDocument, kw_only=True, frozen=True):
     start: Utc
     end: Utc
     verdicts: list[VerdictRow]
-    disputes: Annotated[list[Dispute], Meta(description="What owners said last of judgements; for operators.")] = []  # noqa: RUF012 copied
+    disputes: Annotated[
+        list[Dispute], Meta(description="The last remarks of owners on judgements; for operators.")
+    ] = []  # noqa: RUF012 copied
 
     def table(self, _: str = "") -> Table:
         """Return the verdicts; lists are one cell."""

@@ -34,7 +34,7 @@ def check(around: Surroundings) -> Iterator[Check]:
         if one.health is not None:
             yield _protocol(one.url, one.health)
         elif serving and isinstance(one.error, StandsByError):
-            yield Check(NAME, Status.OK, f"{one.url} stands by")
+            yield Check(NAME, Status.OK, f"{one.url} is a standby")
         elif serving:
             yield Check(NAME, Status.WARN, one.trouble, "start the hub there, or take the URL out of hub_url")
         elif isinstance(one.error, NoDataError):
@@ -138,8 +138,8 @@ def _inbox(inbox: InboxHealth) -> Iterator[Check]:
     if not inbox.batches:
         return
     figures = {"inbox_age_s": round(inbox.age_s or 0)}
-    words = f"{inbox.batches} batches that other hubs took wait to be merged, the oldest for {inbox.age_s or 0:.0f} s"
-    mend = "read the log of the hub that serves (inbox-not-merged)" if inbox.late else ""
+    words = f"{inbox.batches} batches of standby hubs wait to be merged, the oldest for {inbox.age_s or 0:.0f} s"
+    mend = "read the log of the active hub (inbox-not-merged)" if inbox.late else ""
     yield Check("inbox", Status.FAIL if inbox.late else Status.OK, words, mend, figures)
 
 

@@ -6,11 +6,12 @@ from typing import Final
 from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.net.addresses import is_loopback_address
-from gpuwaste.net.munge_credentials import Munge
+from gpuwaste.net.munge_credentials import START_MUNGE, Munge
 
 PLACE: Final = 30
 NAME: Final = "munge"
 ROLES: Final = EVERYWHERE
+_KEYS: Final = "[common] munge_socket or token_file"
 
 
 def check(around: Surroundings) -> Iterator[Check]:
@@ -22,7 +23,8 @@ def check(around: Surroundings) -> Iterator[Check]:
         munge = Munge(around.config.common.munge_socket)
         identity = munge.decode(munge.encode(b"doctor"))
     except GpuwasteError as error:
-        yield Check(NAME, Status.FAIL, str(error), "start munged, or set [common] munge_socket or token_file")
+        found = str(error).removesuffix(START_MUNGE)
+        yield Check(NAME, Status.FAIL, found, f"as root: systemctl start munge; or set {_KEYS}")
         return
     origin = identity.origin_address
     if Role.AGENT in around.roles and Role.HUB not in around.roles and is_loopback_address(origin):

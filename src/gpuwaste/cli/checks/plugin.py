@@ -98,7 +98,7 @@ def _lua(path: Path) -> Check:
         return Check(NAME, Status.FAIL, f"{path}: {error.strerror}", "slurmctld needs it: JobSubmitPlugins=lua")
     if asks:
         return Check(NAME, Status.OK, f"{path} names gpuwaste")
-    return Check(NAME, Status.WARN, f"{path} does not ask gpuwaste", "see docs/how-to/submit-lua.md")
+    return Check(NAME, Status.WARN, f"{path} does not call gpuwaste", "see docs/how-to/submit-lua.md")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def check_tree(sys_root: Path, reader: Reader | None, interval_s: float) -> Iter
         return
     yield _readable(root, names, reader)
     if interval_s >= longest:
-        line = f"a counter can begin again twice in {interval_s:g} s: the energy of CPUs is unknown"
+        line = f"a counter can wrap twice in {interval_s:g} s: the energy of CPUs is unknown"
         yield Check(NAME, Status.WARN, line, f"set [agent] interval_s below {longest:.0f}")
 
 

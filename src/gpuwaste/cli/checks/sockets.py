@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
 from gpuwaste.core.files import open_to_others
 from gpuwaste.core.groups import user_name
 
@@ -23,9 +23,10 @@ def check(around: Surroundings) -> Iterator[Check]:
     run_dir = Path(config.common.run_dir)
     yield _directory(run_dir, config.hub.agent_user)
     if Role.AGENT in around.roles:
-        yield _socket(run_dir / "agent.sock", config.hub.agent_user, _ROOT_AND_OWN, "gpuwaste-agent")
+        if is_there(run_dir / "agent.sock"):  # without it the agent's own line fails
+            yield _socket(run_dir / "agent.sock", config.hub.agent_user, _ROOT_AND_OWN, "gpuwaste-agent")
         yield from _jobs(Path(config.agent.jobs_dir))
-    if Role.ADVISOR in around.roles:
+    if Role.ADVISOR in around.roles and is_there(Path(config.advisor.socket)):  # the same
         yield _socket(Path(config.advisor.socket), config.plugin.advisor_user, _ANYBODY, "gpuwaste-advisor")
     if Role.HUB in around.roles and config.hub.socket:
         yield _socket(Path(config.hub.socket), config.hub.agent_user, _ANYBODY, "gpuwaste-hub")

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         raw, document = _awaited(asked, parse_seconds(options.wait)) if options.wait else asked()
     except NoDataError:
-        raise NoDataError(f"job {options.id}: no such job that you may see") from None
+        raise NoDataError(f"job {options.id}: not found, or not visible to you") from None
     wasted = wasted_share(*(run.totals for run in document.runs if run.start is not None))
     return emit(raw, document, options, partial(job_text, energy=options.energy), empty=False, wasted=wasted)
 

@@ -83,7 +83,7 @@ class _Expansion:
 
     def _computation(self, of: Computation, arguments: list[Tree]) -> Tree:
         if of.name in self.active:
-            raise ParseError(f"computation {of.name[:60]} calls itself: recursive programs have no fixed cost")
+            raise ParseError(f"computation {of.name[:60]} calls itself: the cost of a recursive program is unknown")
         if len(self.active) >= MAX_DEPTH:
             raise ParseError(f"calls nested deeper than {MAX_DEPTH}")
         self.expanded += len(of.instructions)

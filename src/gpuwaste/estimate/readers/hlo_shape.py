@@ -129,7 +129,7 @@ def _dimensions(text: str) -> tuple[int, ...]:
     for part in parts:
         word = part.strip()
         if word.startswith("<=") or word == "?":
-            raise ParseError(f"dynamic shape [{text[:40]}]: lower the program with fixed shapes")
+            raise ParseError(f"dynamic shape [{text[:40]}]: lower the program with static shapes")
         if not word.isascii() or not word.isdigit() or len(word) > 15:  # noqa: PLR2004 - 2**50 has 16 digits
             raise ParseError(f"dimension {word[:20]!r}: expected a number")
         dims.append(int(word))

@@ -112,7 +112,7 @@ class _Model:
         """Return a tensor's shape. Raises ParseError if it is not fixed."""
         kind = self.shapes.get(name)
         if kind is None or not kind.HasField("shape"):
-            raise ParseError(f"{name[:60]}: shape unknown: export the model with fixed shapes")
+            raise ParseError(f"{name[:60]}: shape unknown: export the model with static shapes")
         dims = []
         for each in kind.shape.dim:
             if not each.HasField("dim_value"):

@@ -33,10 +33,10 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.post("/v1/actions/claim", responses=answers(ActionLent), openapi_extra=body(ActionClaim))
     async def claim(request: Request) -> Response:
-        """Lend the actor an action; for [hub] actor_user alone."""
+        """Lend the actor an action; only for [hub] actor_user."""
         return await taken(request, lambda *sent: actions().claim(*sent))
 
     @app.post("/v1/actions/{action_id}/step", responses=answers(ActionTaken), openapi_extra=body(ActionReport))
     async def step(request: Request, action_id: Id) -> Response:
-        """Take a step that the actor reports; for [hub] actor_user alone."""
+        """Take a step that the actor reports; only for [hub] actor_user."""
         return await taken(request, lambda *sent: actions().step(sent[0], sent[1], action_id, sent[2]))

@@ -20,7 +20,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/v1/health", responses=answers(HealthAnswer))
     async def health() -> Response:
-        """Return the hub's health, of one that stands by with 503; needs no credential and contains no user name."""
+        """Return the hub's health, of a standby with 503; needs no credential and contains no user name."""
         found = await health_now.get()
         return json_response(found, 200 if found.role == "serves" else LATER)
 

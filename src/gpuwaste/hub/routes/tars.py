@@ -31,7 +31,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         """Return the state of the job history as a tar, for an advisor that starts; for operators and advisors."""
         scope = await exchange.scope(request)
         if not (scope.everything or scope.agent):
-            raise Refusal(FORBIDDEN, "the history is for operators")
+            raise Refusal(FORBIDDEN, "only operators may read the job history")
         file = await exchange.threads.questions.run("", exchange.reading.get(Predictions).snapshot)
         length = file.seek(0, os.SEEK_END)
         file.seek(0)

@@ -62,7 +62,7 @@ class KindTable:
 def read_kinds(data: Any, where: str) -> dict[str, EventKind]:
     """Return the kinds of an inlet's tables [kind.NAME] by name, site.NAME. Raises ConfigError."""
     if not isinstance(data, dict):
-        raise ConfigError(f"{where}: [kind] is no table: write [kind.NAME]")
+        raise ConfigError(f"{where}: [kind] is not a table: write [kind.NAME]")
     return {FAMILY + name: _kind(name, table, f"{where}: [kind.{name:.40}]") for name, table in data.items()}
 
 

@@ -49,7 +49,7 @@ def read_array(data: bytes) -> NDArray[Any]:
     except Exception as error:
         raise ParseError(f"not an array: {_reason(error)}") from error
     if dtype.hasobject or not dtype.itemsize or any(each < 0 for each in shape) or size != found:
-        raise ParseError(f"not an array: its header says {dtype} {str(shape)[:60]}, {found} bytes follow")
+        raise ParseError(f"not an array: its header has {dtype} {str(shape)[:60]}, {found} bytes follow")
     if not size:
         return np.empty(shape, dtype)
     return np.frombuffer(data, dtype, prod(shape), stream.tell()).reshape(shape, order="F" if fortran else "C").copy()

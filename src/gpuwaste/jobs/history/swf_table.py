@@ -38,7 +38,7 @@ def swf_table(path: Path, cluster: str = "") -> SwfLog:
             continue
         if isinstance(row, JobRecord):
             facts.bad += 1
-            row = BadRow(0, f"job {row.job_id} is told twice with the same start", "")  # noqa: PLW2901 it is one
+            row = BadRow(0, f"job {row.job_id} is listed twice with the same start", "")  # noqa: PLW2901 it is one
         if len(bad) < KEPT:
             bad.append(row)
     if not jobs:

@@ -31,7 +31,7 @@ WIDE_EVERY_S: Final = 600.0
 BACKOFF_MAX_S: Final = 300.0
 _BACKOFF_FIRST_S: Final = 5.0
 _FAILED: Final = log_event.warning(
-    "accounting-unavailable: cannot read accounting, known jobs stay: {error}",
+    "accounting-unavailable: cannot read accounting, stored jobs are used: {error}",
     "slurmdbd or its database does not answer; the hub retries and catches up.",
 )
 _AGAIN: Final = log_event.info("accounting-available: accounting is read again after {failures} failed attempts")
@@ -161,7 +161,7 @@ class Importer(Part):
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect must not end the import for good; the log has its place
             BUG.log(error, what="import from accounting")
-            return self._failed(f"defect: {type(error).__name__}: {error}")
+            return self._failed(f"bug in gpuwaste: {type(error).__name__}: {error}")
         if failures := self._trouble.over():
             _AGAIN.log(failures=failures)
         return self.settings.every_s

@@ -82,7 +82,7 @@ class HistoryStatus(Document, kw_only=True, frozen=True):
     unread: list[UnreadField]
     pages_due: Annotated[int, Meta(description="Pages of which an earlier version read fewer columns.")]
     quarantine: Annotated[list[AsideRows], Meta(description="The most rows first.")]
-    quarantined: Annotated[int, Meta(description="Rows kept aside.")]
+    quarantined: Annotated[int, Meta(description="Rows that could not be read.")]
 
 
 class ImportsDocument(Document, kw_only=True, frozen=True):
@@ -123,7 +123,7 @@ def status_text(document: HistoryStatus) -> str:
     """Return the document as readable text."""
     parts = [f"store {document.store}"]
     if document.sources:
-        parts.append(_table(("source", "imports", "pages", "raw", "kept", "runs", "bad", "stands at", "ends"), [
+        parts.append(_table(("source", "imports", "pages", "raw", "kept", "runs", "bad", "read up to", "ends"), [
             (
                 row.key, row.imports, row.pages, format_size(row.size_b), format_size(row.packed_b),
                 row.runs, row.bad, _stands(row, document.marks), row.end_rule or "cut off",
@@ -137,7 +137,7 @@ def status_text(document: HistoryStatus) -> str:
         for row in document.open
     ]
     if document.unread:
-        parts.append(_table(("source", "field", "runs in which it cannot be read"), [
+        parts.append(_table(("source", "field", "runs in which the column cannot be read"), [
             (row.source, row.field, row.runs) for row in document.unread
         ]))  # fmt: skip
     if document.pages_due:
@@ -146,7 +146,7 @@ def status_text(document: HistoryStatus) -> str:
             "again in the background, gpuwaste history import --again at once"
         )
     if document.quarantined:
-        parts.append(f"{document.quarantined} rows kept aside")
+        parts.append(f"{document.quarantined} rows could not be read")
         parts.append(_table(("rows", "source", "first line", "reason"), [
             (row.rows, row.source, row.first_line, row.reason) for row in document.quarantine
         ]))  # fmt: skip

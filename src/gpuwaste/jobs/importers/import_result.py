@@ -38,7 +38,7 @@ class ImportResult:
     packed_b: Annotated[int, Meta(description="Bytes on disk.")] = 0
     runs: int = 0
     changed: Annotated[int, Meta(description="Runs that were new or changed.")] = 0
-    bad: Annotated[int, Meta(description="Rows kept aside.")] = 0
+    bad: Annotated[int, Meta(description="Rows that could not be read.")] = 0
     first_bad: Annotated[list[BadLine], Meta(description="Some of them.")] = field(default_factory=list)
     unread: Annotated[dict[str, UnreadValues], Meta(description="By field.")] = field(default_factory=dict)
     notes: Annotated[dict[str, int], Meta(description="What the parser counted, by name.")] = field(

@@ -29,7 +29,7 @@ _TELL_S: Final = 60.0
 _PROGRESS: Final = log_event.info("pages-read: {percent:.0f} % of {pages} raw pages read again for new columns")
 _DONE: Final = log_event.info("pages-done: {pages} raw pages read again, new columns of {runs} runs")
 _FAILED: Final = log_event.warning(
-    "pages-failed: {pages} raw pages cannot be read again, the new columns of their runs stay unknown: {error}",
+    "pages-failed: {pages} raw pages cannot be read again, the new columns of their runs are unknown: {error}",
     "A raw page is damaged, or the disk is full. The hub tries again in an hour; to have the columns, "
     "import that source again.",
 )

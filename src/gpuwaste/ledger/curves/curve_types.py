@@ -123,7 +123,7 @@ class RunCurves(Struct, frozen=True, kw_only=True):
     start: Utc
     end: MaybeUtc
     nodes: list[NodeCurves]
-    nodes_left_out: Annotated[int, Meta(description="Nodes that were not asked: `node` picks one.")] = 0
+    nodes_left_out: Annotated[int, Meta(description="Nodes that were not queried: `node` picks one.")] = 0
 
 
 class JobCurves(Document, frozen=True, kw_only=True):

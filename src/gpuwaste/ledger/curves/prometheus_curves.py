@@ -14,7 +14,7 @@ from gpuwaste.net.http import HttpExchange, HttpRequest, tls_context
 from gpuwaste.net.sample_query import SampleQuestion
 
 _FAILED: Final = log_event.warning(
-    "curves-prometheus-failed: cannot ask Prometheus for a job's samples: {error}",
+    "curves-prometheus-failed: cannot fetch a job's samples from Prometheus: {error}",
     "Check [hub] prometheus_url. Curves show what the agents and the ledger have.",
 )
 _METRICS: Final = {

@@ -39,7 +39,7 @@ _ENERGY: Final = tuple(f"energy.{field.name}" for field in fields(EnergyConfig))
 def read_tariff(config: EnergyConfig) -> Tariff:
     """Return the tariff of a site. Raises ParseError naming the key or the line of the file, and what to do."""
     if not 1 <= config.pue <= _MAX_PUE:
-        raise ParseError(f"[energy] pue {config.pue:g}: set it to 1 to {_MAX_PUE:g}, 1 for the GPUs' energy alone")
+        raise ParseError(f"[energy] pue {config.pue:g}: set it to 1 to {_MAX_PUE:g}, 1 for only the GPUs' energy")
     if not 0 < len(config.currency) <= _MAX_CURRENCY or not config.currency.isprintable():
         raise ParseError(f"[energy] currency {config.currency[:20]!r}: write a name of 1 to {_MAX_CURRENCY} characters")
     for name, (_, most) in _BOUNDS.items():

@@ -107,7 +107,7 @@ class RunRow(Struct, kw_only=True, frozen=True):
 
 
 class Advice(Struct, kw_only=True, frozen=True):
-    """What was said of a job when it was submitted or modified; operators see the fields from `said` on."""
+    """The advice on a job when it was submitted or modified; operators see the fields from `said` on."""
 
     at: Utc
     op: str
@@ -117,7 +117,7 @@ class Advice(Struct, kw_only=True, frozen=True):
     started: Annotated[MaybeUtc | UnsetType, Meta(description="The job's first start.")] = UNSET
     expected_start: Annotated[Interval | UnsetType, Meta(description="The start that was expected.")] = UNSET
     expected_end: Annotated[Interval | UnsetType, Meta(description="The end that was expected.")] = UNSET
-    said: Annotated[bool | UnsetType, Meta(description="Whether the user was told.")] = UNSET
+    said: Annotated[bool | UnsetType, Meta(description="Whether the user got this advice.")] = UNSET
     policy: str | UnsetType = UNSET
     mode: str | UnsetType = UNSET
     would_be: str | UnsetType = UNSET
@@ -209,14 +209,14 @@ class JobDocument(Document, kw_only=True, frozen=True):
     findings: list[FindingRow]
     notes: list[str]
     thresholds: Thresholds
-    advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")] = []  # noqa: RUF012 copied
+    advice: Annotated[list[Advice], Meta(description="Advice at submission, the oldest first.")] = []  # noqa: RUF012 copied
     said_again: Annotated[
         list[SaidAgain], Meta(description="What was predicted while it ran, the oldest first; [hub] rescore.")
     ] = []  # noqa: RUF012 copied
     disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
-    hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where asked for; the first 64.")] = []  # noqa: RUF012 copied
+    hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where requested; the first 64.")] = []  # noqa: RUF012 copied
     neighbours: Annotated[
-        Neighbours | None, Meta(description="Of the newest run, where asked for; null: not known.")
+        Neighbours | None, Meta(description="Of the newest run, where requested; null: not known.")
     ] = None
 
     def table(self, _: str = "") -> Table:

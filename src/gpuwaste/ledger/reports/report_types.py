@@ -262,7 +262,7 @@ class ReportDocument(DatedDocument, kw_only=True, frozen=True):
     under_used: UnderUsed
     job_count: int
     clusters: Annotated[
-        list[ClusterRow], Meta(description="Of each cluster, by name, where clusters were asked for; they add up.")
+        list[ClusterRow], Meta(description="Of each cluster, by name, where clusters were requested; they add up.")
     ] = []  # noqa: RUF012 copied
     accounts: Annotated[
         list[AccountRow], Meta(description="The largest waste first; not in a report of one account.")

@@ -12,4 +12,4 @@ RANK: Final = 0
 def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
     """Return the request unchanged."""
     del asked
-    yield RequestCandidate("as_asked", "as asked")
+    yield RequestCandidate("as_asked", "as requested")

@@ -82,7 +82,7 @@ def slurm_conf(model: ClusterModel, place: Place, speed: int, *, jobs: int, memo
     """
     if not 1 <= len(model.nodes) <= MAX_NODES:
         raise ConfigError(
-            f"{model.name[:40]}: {len(model.nodes)} nodes: the engine plays 1 to {MAX_NODES}, a slurmd each"
+            f"{model.name[:40]}: {len(model.nodes)} nodes: the engine simulates 1 to {MAX_NODES}, with one slurmd each"
         )
     settings = {**_defaults(memory=memory), **taken_settings(model.settings, speed)}
     if settings["SelectType"] == "select/linear":

@@ -96,8 +96,8 @@ def instants_path(directory: Path, number: int) -> Path:
 def not_played(model: ClusterModel) -> list[str]:
     """Return what a run lacks of the site, in sentences."""
     said = [
-        "Jobs have one user and no account: limits of QOS and associations, fair share and usage do not act.",
-        "Dependencies, features that a job asks for, and steps are not in the history.",
+        "Jobs have one user and no account: limits of QOS and associations, fair share and usage have no effect.",
+        "The history has no dependencies, requested features and steps.",
     ]
     return said + not_taken(model.settings)
 

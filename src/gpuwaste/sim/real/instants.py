@@ -47,7 +47,7 @@ _MOST_B: Final = 1 << 30
 _MS: Final = 1000
 _CUT: Final = log_event.warning(
     "simulate-log-cut: {log}: more than {most} bytes: instants after that are not in the run's .instants.csv",
-    "The run was long or its queue deep. run-NNN.csv is complete; the list of passes and tests of jobs is not.",
+    "The run was long, or its queue was. run-NNN.csv is complete; the list of passes and tests of jobs is not.",
 )
 
 

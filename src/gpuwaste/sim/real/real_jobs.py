@@ -59,10 +59,10 @@ def submissions(
         row = int(trace.row[index])
         partition = _text(table.partition, row)
         if not names.get(partition, True):
-            reasons["asks for a partition that is down"] += 1
+            reasons["requests a partition that is down"] += 1
             continue
         if table.gpus[row] >= 1 and _text(table.gpu_type, row) not in types:
-            reasons["asks for a GPU type that the cluster does not have"] += 1
+            reasons["requests a GPU type that the cluster does not have"] += 1
             continue
         kept.append(index)
         options = (*_options(table, row, int(trace.procs[index])), *(("-p", partition) if partition in names else ()))

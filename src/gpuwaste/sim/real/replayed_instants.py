@@ -136,7 +136,7 @@ def starts_at(instants: Sequence[ControllerInstant], table: JobTable, model: Clu
     Raises UsageError for a cluster whose jobs are requeued, and for instants of other jobs.
     """
     if model.outages or model.settings.get("PreemptType", "preempt/none") not in {"", "preempt/none"}:
-        raise UsageError(f"{model.name}: jobs can be requeued: the model plays only runs without, at given instants")
+        raise UsageError(f"{model.name}: jobs can be requeued: only runs without requeued jobs can be replayed")
     laid = layout(model)
     submitted, _, _ = submissions(table, model)
     kept, requests, _ = requests_of(table, submitted, model, laid)

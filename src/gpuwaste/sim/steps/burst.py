@@ -9,7 +9,7 @@ from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.time_travel import of_rows
 
-TITLE: Final = "this many jobs, drawn from the load, are submitted within a short time besides"
+TITLE: Final = "adds this many jobs, drawn from the load, submitted within a short time"
 PARAMETERS: Final[Mapping[str, Parameter]] = {
     "burst": Parameter(100, 1, 5_000_000, "jobs to add", whole=True),
     "at": Parameter(0.5, 0, 1, "when the burst begins, as a share of the time from first to last submission"),

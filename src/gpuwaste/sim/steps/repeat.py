@@ -18,7 +18,7 @@ from gpuwaste.sim.time_travel import MOST_JOBS, of_rows
 TITLE: Final = "the load is played this many times, one after the other"
 PARAMETERS: Final[Mapping[str, Parameter]] = {
     "repeat": Parameter(1, 1, 1000, "times that the load is played", whole=True),
-    "shuffle": Parameter(0, 0, 1, "1: jobs of the copies swap their instants", whole=True),
+    "shuffle": Parameter(0, 0, 1, "1: jobs of the copies swap their submit times", whole=True),
     "seed": SEED,
 }
 

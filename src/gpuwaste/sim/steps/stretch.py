@@ -9,7 +9,7 @@ from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.parameters import Parameter
 from gpuwaste.sim.time_travel import of_rows
 
-TITLE: Final = "times between submissions are multiplied; run times stay"
+TITLE: Final = "times between submissions are multiplied; run times do not change"
 PARAMETERS: Final[Mapping[str, Parameter]] = {"stretch": Parameter(1, 0.001, 1000, "factor of the times between jobs")}
 
 

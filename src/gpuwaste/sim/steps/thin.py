@@ -9,9 +9,9 @@ from gpuwaste.jobs.history.job_table import JobTable
 from gpuwaste.sim.parameters import SEED, Parameter
 from gpuwaste.sim.time_travel import of_rows
 
-TITLE: Final = "each job stays with this probability"
+TITLE: Final = "each job is kept with this probability"
 PARAMETERS: Final[Mapping[str, Parameter]] = {
-    "thin": Parameter(1, 0, 1, "probability that a job stays"),
+    "thin": Parameter(1, 0, 1, "probability that a job is kept"),
     "seed": SEED,
 }
 

@@ -12,8 +12,8 @@ from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 TITLE: Final = "GPU requests as large as what was used"
 VALUE: Final = ""
 _NOTES: Final = (
-    "The size is what the ledger saw after the run: no user could have known it exactly, so this is an upper bound.",
-    "A job runs as long as it did: GPUs that were idle did not make it faster.",
+    "The size is known only after the run, so this is an upper bound: no user could have known it exactly.",
+    "Run times do not change: idle GPUs did not make a job faster.",
 )
 _LEAVES: Final = (
     "A job leaves the queue for GPUs if all its GPUs were at 0 % all the time: the waits of neither side include it."

@@ -26,8 +26,8 @@ _SETTINGS: Final[dict[str, tuple[str, str, _Read]]] = {
 """By lower-case name: the name in slurm.conf, the field of a Partition, how its value is read."""
 _MOST: Final = 65533  # of a tier and of a factor: slurm.conf(5)
 _NOTES: Final = (
-    "A job above a new limit is left out on both sides; in reality its user asks for less.",
-    "A higher limit lets in no job that the base leaves out.",
+    "A job above a new limit is left out on both sides; in reality its user requests less.",
+    "A higher limit adds no job that the base leaves out.",
 )
 
 

@@ -25,7 +25,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     try:
         if not priority_settings(settings).multifactor:
             raise UsageError(
-                "what-if priority: the machine has PriorityType=priority/basic, which knows no weights: add "
+                "what-if priority: the machine has PriorityType=priority/basic, which has no weights: add "
                 "type=priority/multifactor"
             )
     except ConfigError as error:

@@ -64,7 +64,7 @@ def error_text(answer: Json) -> str:
             continue
         words = (error.get("error"), error.get("description"), error.get("source"))
         parts = dict.fromkeys(storable(str(word)) for word in words if word)
-        return ": ".join(parts)[:300] or "an error without words"
+        return ": ".join(parts)[:300] or "an error without a message"
     return ""
 
 

@@ -104,14 +104,18 @@ def hint(first: bytes, second: bytes) -> str:
         return "is UTF-16, as PowerShell writes it: convert it with iconv -f UTF-16 -t UTF-8, or " + _HOW
     text = first.removeprefix(BOM_UTF8)[:_SHOWN].decode("utf-8", "replace").strip()
     if len(text.split()) > 1 and second.strip() and not second.strip(b" -\r\n"):
-        return "has columns of fixed width, as sacct prints them without -P, with names cut off: " + _HOW
+        return "has columns padded with spaces, as sacct prints them without -P, with names cut off: " + _HOW
     if _PAIRS.match(text):
         return f"has pairs JobId=..., as jobcomp/filetxt and scontrol write them, not sacct's columns: {_OTHER}"
     names = _NAMES.match(text)
     if names is not None and are_columns(text.replace('"', "").split(names[1])):
         if _JOB_ID.search(text) is None:
-            return f"has a header without JobID and JobIDRaw, which tell the jobs apart: {_HOW}"
+            return f"has a header without JobID and JobIDRaw, by which jobs are identified: {_HOW}"
         parts = ascii(names[1]) if names[1].isprintable() else f"${names[1]!a}"  # quoted for a shell
-        other = "import quoted CSV with --csv-file and --mapping" if '"' in text else f"say --delimiter {parts}"
-        return f"has a header whose columns are parted by {parts}: {other}, or {_HOW}"
-    return f"no header line: say its columns with --format, what parts them with --delimiter, or {_HOW}"
+        other = (
+            "import quoted CSV with --csv-file and --mapping"
+            if '"' in text
+            else f"give the separator: --delimiter {parts}"
+        )
+        return f"has a header whose columns are separated by {parts}: {other}, or {_HOW}"
+    return f"no header line: give the columns with --format and the separator with --delimiter, or {_HOW}"

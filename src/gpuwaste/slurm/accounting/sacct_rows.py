@@ -207,11 +207,11 @@ class _Joiner:
     def _aside(self, line: bytes = b"") -> BadRow:
         raw = self._take() + line
         seen = raw.count(self._delimiter)
-        reason = f"{seen + 1} fields where {self._wanted + 1} were asked"
+        reason = f"{seen + 1} fields instead of {self._wanted + 1}"
         if printed := self._ids.unknown(raw):
-            reason = f"JobID {printed} of an array or het job does not tell its number: add JobIDRaw to --format"
+            reason = f"JobID {printed} of an array or het job has no job number: add JobIDRaw to --format"
         elif seen == self._wanted:
-            reason = "JobIDRaw is no job id"
+            reason = "JobIDRaw is not a job id"
         return BadRow(self._first, reason, decoded(raw[:_KEPT_B]))
 
     def _take(self) -> bytes:

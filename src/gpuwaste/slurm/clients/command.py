@@ -17,6 +17,8 @@ from gpuwaste.core.text import decoded
 _CHUNK_B: Final = 1 << 16
 _STDERR_KEPT_B: Final = 1 << 20
 _MAX_LINE_B: Final = 8 * 1024**2
+_UNCONFIGURED: Final = "Could not establish a configuration source"  # Slurm's words without slurm.conf and slurmctld
+_NO_CONF: Final = ": this host has no slurm.conf: use a host of the cluster, or set [common] slurm_conf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,9 @@ def check(argv: Sequence[str], output: Output) -> None:
     if output.code == 0:
         return
     last = last_line(output.stderr)
+    remedy = _NO_CONF if _UNCONFIGURED in last else ""
     raise CommandError(
-        f"{_shown(argv)}: exit code {output.code}: {last or 'no message'}", code=output.code, stderr=last
+        f"{_shown(argv)}: exit code {output.code}: {last or 'no message'}{remedy}", code=output.code, stderr=last
     )
 
 

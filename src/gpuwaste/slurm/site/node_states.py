@@ -21,8 +21,8 @@ UNUSABLE: Final[Mapping[str, str]] = {
     "FAIL": "expected to fail soon, takes no new job",
     "FAILING": "FAIL with jobs that still run",
     "FUTURE": "defined in slurm.conf but not there yet",
-    "INVAL": "slurmd registered with less than slurm.conf says",
-    "INVALID_REG": "INVAL in the words of scontrol",
+    "INVAL": "slurmd registered with less than in slurm.conf",
+    "INVALID_REG": "INVAL as scontrol prints it",
     "PERFCTRS": "its counters are held by another program",
 }
 """States in which a node gets no job, and why."""

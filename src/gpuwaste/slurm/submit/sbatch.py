@@ -105,7 +105,7 @@ def _notes(read: Directives, options: Sequence[Mapping[str, Given]]) -> list[str
             f"line {lines}: #PBS and #BSUB are not read here; sbatch of some releases reads them (see --ignore-pbs)"
         )
     unread = sorted(_NOT_READ & {name for given in options for name in given})
-    notes += [f"--{name} is not read here: the job may ask for more than is said" for name in unread]
+    notes += [f"--{name} is not read here: the job may request more than this" for name in unread]
     unknown = {name: given for found in options for name, given in found.items() if name not in BY_NAME}
     if unknown:
         notes.append(

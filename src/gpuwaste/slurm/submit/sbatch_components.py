@@ -111,7 +111,9 @@ def _variables(environ: Mapping[str, str]) -> list[Given]:
 def _of_script(words: Sequence[Word]) -> list[Given]:
     given, rest = walk(words)
     if rest:
-        raise refusal(rest[0].where, f"{rest[0].text[:40]!r} is no option: sbatch rejects it; quote it or remove it")
+        raise refusal(
+            rest[0].where, f"{rest[0].text[:40]!r} is not an option: sbatch rejects it; quote it or remove it"
+        )
     return given
 
 

@@ -156,7 +156,7 @@ def _take(
 ) -> None:
     if not _NAME.fullmatch(member.name):
         raise StoreError(
-            f"{where}: holds {member.name[:80]!r}, which does not belong into a backup: it is damaged or was changed"
+            f"{where}: holds {member.name[:80]!r}, which does not belong in a backup: it is damaged or was changed"
         )
     source = tar.extractfile(member)
     digest, size = hashlib.sha256(), 0

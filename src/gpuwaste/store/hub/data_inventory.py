@@ -21,7 +21,7 @@ class Text(StrEnum):
 
     PERSON = "a user's name"
     ACCOUNT = "an account, a Unix group or an address that can be named after its user"
-    TYPED = "what the user typed, or what was made of it"
+    TYPED = "text that the user typed, or that is derived from it"
     MENTION = "text that can name users"
     SITE = "names that Slurm or the administrators give"
     OWN = "words, numbers and hashes of gpuwaste"

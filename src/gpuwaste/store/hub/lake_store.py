@@ -46,7 +46,7 @@ _SET_BOUNDS: Final = (
 )
 _FAILED: Final = log_event.warning(
     "lake-not-compacted: cannot merge the files of the lake, retry later: {error}",
-    "PostgreSQL or the directory of the lake refuses. Reports are correct meanwhile; many small files make them slow.",
+    "PostgreSQL or the lake's directory cannot be written. Reports are correct, but slow with many small files.",
 )
 
 

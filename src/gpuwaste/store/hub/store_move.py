@@ -53,7 +53,9 @@ class StoreMove:
             for table in self._tables:
                 self._copy_table(table, at_rest)
         except StoreError as error:
-            raise StoreError(f"{error}: the move stopped, the old store is unchanged: run it again to go on") from error
+            raise StoreError(
+                f"{error}: the move stopped, the old store is unchanged: run it again to continue"
+            ) from error
         return MoveResult(self._done, self._copied, len(self._tables))
 
     def _copy_table(self, table: PartedTable, at_rest: bool) -> None:

@@ -138,7 +138,7 @@ def test_a_broker_that_has_lost_its_log_is_noticed(
     assert intake.state.failures == 0
     reader.worker._last()
     assert ids(stream) == [f"e{n}" for n in range(1, 6)]
-    assert "topic site was made anew" in caplog.text
+    assert "topic site was created again" in caplog.text
 
 
 @pytest.mark.skipif(munged_path() is None, reason="munge is not installed")

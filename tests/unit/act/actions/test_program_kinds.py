@@ -62,7 +62,7 @@ def test_a_cascade_is_cut_into_two_to_six_jobs() -> None:
     for part, words in (("1:00:00", "is 24 jobs"), ("1-00:00:00", "is 1 jobs")):
         assert words in seen("resubmit", slurm, part=part)[1]
     for other, words in (
-        (replace(JOB, batch=False), "no batch job"),
+        (replace(JOB, batch=False), "not a batch job"),
         (replace(JOB, array_job_id=8), "of an array"),
         (replace(JOB, time_limit_s=None), "no time limit"),
         (replace(JOB, user="bob"), "is of user"),

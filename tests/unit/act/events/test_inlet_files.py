@@ -60,7 +60,7 @@ def test_outlets_and_readers_may_name_kinds_of_the_site(tmp_path: Path) -> None:
         (WEBHOOK.replace("[inlet]", "[inlet]\nper_minute = 0"), "per_minute 0: expected 1 to 60000"),
         (WEBHOOK.replace("[inlet]", '[inlet]\nkinds = ["site.fs_ful"]'), "'site.fs_ful': did you mean 'site.fs_full'"),
         (WEBHOOK.replace("[inlet]", '[inlet]\nkinds = ["job.ended"]'), "no kind of the site is called 'job.ended'"),
-        (WEBHOOK + "[kind]\nx = 1\n", r"\[kind.x\] is no table"),
+        (WEBHOOK + "[kind]\nx = 1\n", r"\[kind.x\] is not a table"),
         (WEBHOOK + "[kind.fs_full]\n", "site.fs_full has a type already"),
         (WEBHOOK + "[kind.Low]\n", "the name of a kind: small letters"),
         (WEBHOOK + "[kind.low]\n", "0 fields: expected 1 to 32"),

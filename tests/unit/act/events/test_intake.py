@@ -77,23 +77,23 @@ def test_a_site_s_own_kind_has_its_own_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "no CloudEvent in JSON"),
-        (b"\xff\xfe", "no CloudEvent in JSON"),
-        (b"[" * 10_000, "no CloudEvent in JSON"),
+        (b"", "not a CloudEvent in JSON"),
+        (b"\xff\xfe", "not a CloudEvent in JSON"),
+        (b"[" * 10_000, "not a CloudEvent in JSON"),
         (b"x" * (MAX_EVENT + 1), "16385 bytes: expected 16384 at most"),
         (b"x" * 10_000_000, "10000000 bytes: expected 16384 at most"),
-        (sent(fs_full(id="")), "no CloudEvent in JSON: id: "),
-        (sent(fs_full(id=7)), "no CloudEvent in JSON: id: "),
+        (sent(fs_full(id="")), "not a CloudEvent in JSON: id: "),
+        (sent(fs_full(id=7)), "not a CloudEvent in JSON: id: "),
         (sent({**fs_full(), "specversion": "2.0"}), 'expected specversion "1.0"'),
         (sent(fs_full(datacontenttype="text/xml")), "and data in JSON"),
         (sent(fs_full(data_base64="AA==")), "and data in JSON"),
-        (sent(fs_full(type="job.ended")), "type 'job.ended': this inlet takes site.fs_full"),
-        (sent(fs_full(type="gpuwaste.gpuwaste.site.fs_full")), "this inlet takes"),
+        (sent(fs_full(type="job.ended")), "type 'job.ended': this inlet accepts site.fs_full"),
+        (sent(fs_full(type="gpuwaste.gpuwaste.site.fs_full")), "this inlet accepts"),
         (sent(fs_full(data=[1])), "data: expected `object`, got `array`"),
         (sent(fs_full(data={})), "data: object missing required field `file_system`"),
         (sent(fs_full(data={"file_system": ""})), "data: file_system: "),
         (sent(fs_full(data={"file_system": "/s", "used_ratio": 97})), "data: used_ratio: "),
-        (sent(fs_full())[:-2] + b', "data": ' + b"[" * 5000 + b"]" * 5000 + b"}", "no CloudEvent in JSON"),
+        (sent(fs_full())[:-2] + b', "data": ' + b"[" * 5000 + b"]" * 5000 + b"}", "not a CloudEvent in JSON"),
     ],
 )
 def test_what_is_not_valid_is_set_aside_with_the_reason(tmp_path: Path, text: bytes, reason: str) -> None:
@@ -163,7 +163,7 @@ def test_a_request_has_one_event_or_an_array(tmp_path: Path) -> None:
     assert list(texts_of(b"nonsense")) == [b"nonsense"]
     with pytest.raises(ParseError, match="101 events: expected 100"):
         list(texts_of(sent(*[1] * (MAX_BATCH + 1))))
-    with pytest.raises(ParseError, match="the body is no JSON"):
+    with pytest.raises(ParseError, match="the body is not JSON"):
         list(texts_of(b"[" * 100_000))
 
 

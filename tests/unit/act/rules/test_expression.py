@@ -122,8 +122,8 @@ def test_a_list_with_a_fact_that_is_not_known_is_not_known() -> None:
         ("   ", "empty"),
         ("job.gpus in []", "at least one"),
         ("true ? 1 : false", "expected the same type"),
-        ("job.user == '\\ud800'", "a character that no text may have"),
-        ("job.user == '\\x00'", "a character that no text may have"),
+        ("job.user == '\\ud800'", "a character that is not allowed in a text"),
+        ("job.user == '\\x00'", "a character that is not allowed in a text"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(text: str, words: str) -> None:

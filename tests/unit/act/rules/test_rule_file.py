@@ -38,7 +38,7 @@ def test_a_rule_without_a_mode_only_observes() -> None:
     [
         ("idle_s >=", "idel_s >=", "idle.toml:2: where: unknown fact 'ledger.idel_s': did you mean 'ledger.idle_s'?"),
         ("mode", "mdoe", "idle.toml:1: unknown key 'mdoe': did you mean 'mode'?"),
-        ('"act"', '"atc"', "idle.toml:1: mode: 'atc' is none of them: did you mean 'act'?"),
+        ('"act"', '"atc"', "idle.toml:1: mode: 'atc' is not a value of this key: did you mean 'act'?"),
         ('"2h"', '"2 hours"', "idle.toml:7: [[do]] 1 after: expected a duration"),
         ('"cancel"', '"cancle"', "idle.toml:8: [[do]] 1 action: unknown action 'cancle': did you mean 'cancel'?"),
         ('"cancel"', '"drain"\nreason = "x"', "is for a node"),

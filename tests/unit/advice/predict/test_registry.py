@@ -40,7 +40,7 @@ def test_promote_and_rollback_walk_the_history(registry: Registry) -> None:
     assert [e.name for e in registry.list() if e.champion] == ["three"]
     assert registry.rollback().manifest.name == "two"
     assert registry.rollback().manifest.name == "one"
-    with pytest.raises(ModelError, match="no previous champion"):
+    with pytest.raises(ModelError, match="no previous model"):
         registry.rollback()
     assert champion(registry) == "one"
 
@@ -92,7 +92,7 @@ def test_a_history_that_is_lost_or_garbage_loses_only_the_way_back(registry: Reg
     for text in (b"", b"\xff", b"[]", b'{"champions": 5}', b'{"champions": [7, "../x"]}'):
         (registry.models_dir / HISTORY).write_bytes(text)
         assert champion(registry) == "two"
-        with pytest.raises(ModelError, match="no previous champion"):
+        with pytest.raises(ModelError, match="no previous model"):
             registry.rollback()
 
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_on_trial_changes_nothing(registry: Registry) -> None:
     registry.promote("one")
     registry.challenge("two")
     (registry.models_dir / "three" / "walltime.onnx").write_bytes(b"")
-    for name, words in (("one", "is the champion"), ("three", "walltime.onnx"), ("../etc", "expected letters")):
+    for name, words in (("one", "is in use already"), ("three", "walltime.onnx"), ("../etc", "expected letters")):
         with pytest.raises(ModelError, match=words):
             registry.challenge(name)
     assert registry.challenger() == registry.models_dir / "two"

@@ -39,7 +39,7 @@ def _line(tmp_path: Path, data: bytes, name: str = "p.hlo") -> str:
         (b"PK\x03\x04", "compressed with zip"),
         (PRODUCT[:-40].encode(), "truncated|cut|no operation|expected"),
         (PRODUCT.replace("dot(a, b)", "dot(a, z)").encode(), "operand 'z' is not defined above it"),
-        (PRODUCT.replace("f32[64,128]{1,0} p", "f32[<=64,128]{1,0} p").encode(), "dynamic shape .*fixed shapes"),
+        (PRODUCT.replace("f32[64,128]{1,0} p", "f32[<=64,128]{1,0} p").encode(), "dynamic shape .*static shapes"),
         (PRODUCT.replace("f32[64,128]{1,0} p", "f32[?,128]{1,0} p").encode(), "dynamic shape"),
         (PRODUCT.replace("f32[64,128]{1,0} p", "f32[9999999999,9999999999]{1,0} p").encode(), "more elements"),
         (PRODUCT.replace("  ROOT c", "  \0 ROOT c").encode(), "binary data"),

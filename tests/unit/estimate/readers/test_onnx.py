@@ -173,7 +173,7 @@ def test_an_output_that_nobody_reads_is_left_out(
 
 def test_a_second_output_that_is_read_needs_its_shape(tmp_path: Path) -> None:
     """A mask that the model returns, or that a branch reads, takes memory: an unknown shape is refused."""
-    with pytest.raises(GpuwasteError, match="m: shape unknown: export the model with fixed shapes"):
+    with pytest.raises(GpuwasteError, match="m: shape unknown: export the model with static shapes"):
         read_program(_saved(tmp_path, _with_second("Dropout", "m", 9, read=True)))
     model = _with_second("Dropout", "m", 9)
     helper = onnx.helper

@@ -159,11 +159,11 @@ def test_a_bom_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"JobID           JobName  Partition\n------------ ---------- ----------\n7  a  b\n", ["fixed width"]),
-        (b"JobID,JobName,Submit\n7,a,2024-01-01T10:00:00\n", ["parted by ','", "say --delimiter ','"]),
-        (b"JobName;JobID;Submit\n", ["say --delimiter ';'"]),
-        (b"JobID\tSubmit\n", [r"say --delimiter $'\t'"]),
-        (b"JobID\x1fSubmit\n", [r"say --delimiter $'\x1f'"]),
+        (b"JobID           JobName  Partition\n------------ ---------- ----------\n7  a  b\n", ["padded with spaces"]),
+        (b"JobID,JobName,Submit\n7,a,2024-01-01T10:00:00\n", ["separated by ','", "separator: --delimiter ','"]),
+        (b"JobName;JobID;Submit\n", ["separator: --delimiter ';'"]),
+        (b"JobID\tSubmit\n", [r"separator: --delimiter $'\t'"]),
+        (b"JobID\x1fSubmit\n", [r"separator: --delimiter $'\x1f'"]),
         (b'"JobID","Submit"\n', ["--csv-file and --mapping"]),
         ("JobID|Submit\n".encode("utf-16"), ["UTF-16", "iconv"]),
         (b"7|a|b\n", ["no header line", "--format"]),

@@ -62,6 +62,6 @@ def test_jobs_that_cannot_be_submitted_are_counted() -> None:
     jobs = [job(1, "cpu=1,gres/gpu=1,gres/gpu:h100=1"), job(2, "cpu=1", partition="old"), job(3, "cpu=1")]
     _, found, left_out = submissions(table_of(jobs), MODEL)
     assert [each.job_id for each in found] == [3]
-    assert left_out == {"asks for a GPU type that the cluster does not have": 1, "asks for a partition that is down": 1}
+    assert left_out == {"requests a GPU type that the cluster does not have": 1, "requests a partition that is down": 1}
     with pytest.raises(NoDataError, match="no job of the trace can be submitted"):
         submissions(table_of(jobs[:2]), MODEL)

@@ -21,7 +21,7 @@ _COMMANDS: Final = {"no": "requeue", "yes": "requeuehold"}
 def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
     del request, slurm, plan
     if not job.batch:
-        return LookResult("moot", "the run is no batch job: Slurm cannot requeue it")
+        return LookResult("moot", "the run is not a batch job: Slurm cannot requeue it")
     return LookResult("todo", "", {"restarts": str(job.restarts)})
 
 

@@ -41,7 +41,7 @@ def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Pl
 
 def _unfit(job: RunningJob) -> str:
     if not job.batch:
-        return "the run is no batch job: it has no script"
+        return "the run is not a batch job: it has no script"
     if job.array_job_id is not None:
         return "the run is of an array"
     return "the job has no time limit" if job.time_limit_s is None else ""

@@ -26,7 +26,7 @@ _BATCH: Final = 500
 _WAIT_S: Final = 0.5
 _RENEW_S: Final = 300.0  # reconnect after this time: partitions may have been added, or the topic recreated
 _MAX_TOPIC: Final = 249  # of the protocol
-_LOST: Final = "topic {topic} was made anew, its log is another: read from its beginning"
+_LOST: Final = "topic {topic} was created again with a new log: read from its beginning"
 
 
 @dataclass(frozen=True, slots=True)

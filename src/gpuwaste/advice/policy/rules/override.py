@@ -26,7 +26,7 @@ def apply(case: PolicyCase) -> None:
         case.step("override", "an override without a reason does not count")
     elif case.spending.spent("override", case.facts.request.user) >= rule.per_user_per_day:
         case.overrides_used = True
-        case.step("override", f"the user has used up the {rule.per_user_per_day} overrides of today")
+        case.step("override", f"the user has used all {rule.per_user_per_day} overrides of today")
     else:
         case.override = reason
         case.hold("annotate", "override")

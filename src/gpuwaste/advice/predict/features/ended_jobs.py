@@ -92,7 +92,7 @@ def duration_steps(context: Context, out: Block) -> Iterator[Step]:
 
 DURATIONS = Group(
     "durations",
-    "How long the earlier jobs of each key ran, beside this request's limit.",
+    "How long the earlier jobs of each key ran, compared with this request's limit.",
     DURATION_FEATURES,
     duration_steps,
 )

@@ -40,7 +40,7 @@ def memory_steps(context: Context, out: Block) -> Iterator[Step]:
 
 MEMORY = Group(
     "memory",
-    "The peak memory of earlier jobs of each key, where accounting knows it, beside what is asked for.",
+    "The peak memory of earlier jobs of each key, where accounting has it, and the memory of this request.",
     MEMORY_FEATURES,
     memory_steps,
 )
@@ -55,4 +55,4 @@ def gpu_steps(context: Context, out: Block) -> Iterator[Step]:
     yield partial(np.divide, lasts[..., _ACTIVE], lasts[..., _ASKED], out[..., _COPIED])
 
 
-GPU = Group("gpu", "What the ledger said of the last judged GPU job of each key.", GPU_FEATURES, gpu_steps)
+GPU = Group("gpu", "The ledger of the last judged GPU job of each key.", GPU_FEATURES, gpu_steps)

@@ -46,7 +46,7 @@ def main() -> int:
         spent = time.monotonic() - began
         if stopping or spent + longest > options.budget_s:
             why = "signal" if stopping else "time budget"
-            print(f"stopped by {why}: {len(left) - number} programs left; submit the job again to go on", flush=True)
+            print(f"stopped by {why}: {len(left) - number} programs left; submit the job again to continue", flush=True)
             return 3
         if 0 < options.memory_gib * 2**30 < program["about_b"]:
             append(records, {"id": program["id"], "status": "memory", "words": "larger than the memory budget"})

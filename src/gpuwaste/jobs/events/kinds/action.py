@@ -36,11 +36,9 @@ KINDS: Final = (
     EventKind("action.refused", "A person did not agree.", ActionStep),
     EventKind("action.sent", "An action is about to be sent to Slurm or to the mail server.", ActionStep),
     EventKind(
-        "action.confirmed", "Slurm shows that the action was done, or the mail server took the mail.", ActionStep
+        "action.confirmed", "Slurm shows that the action was done, or the mail server accepted the mail.", ActionStep
     ),
-    EventKind("action.failed", "The action was not done, or nobody knows; it is not sent again.", ActionStep),
-    EventKind(
-        "action.moot", "There was nothing to do any more: nothing was sent, or it made no difference.", ActionStep
-    ),
+    EventKind("action.failed", "The action was not done, or its result is unknown; it is not sent again.", ActionStep),
+    EventKind("action.moot", "Nothing was left to do: nothing was sent, or it had no effect.", ActionStep),
     EventKind("action.expired", "Nobody took the action in time.", ActionStep),
 )

@@ -29,7 +29,7 @@ class GpuXid(OfHeldGpu, frozen=True):
 
     xid: Annotated[Whole, Meta(description="NVIDIA's number of the error.")]
     hour_utc: Annotated[Int64, Meta(description="The hour in which they were seen, UTC seconds.")]
-    count: Annotated[Whole, Meta(description="How many, as far as reported when the event was told.")]
+    count: Annotated[Whole, Meta(description="How many were reported by the time of the event.")]
 
 
 KINDS: Final = (

@@ -17,9 +17,9 @@ class RunTold(OfRun, frozen=True):
     """A run with its data in accounting and the ledger when the event is delivered."""
 
     start: Annotated[Int64, Meta(description="UTC seconds; of job.submitted the submission.")]
-    job: Annotated[JobRecord | None, Meta(description="null where accounting tells this run no more.")]
-    use: Annotated[RunUse | None, Meta(description="null before the end, and where nothing is known of its GPUs.")]
-    script: Annotated[str, Meta(description="The hash of the batch script, where a verdict was said of it.")] = ""
+    job: Annotated[JobRecord | None, Meta(description="null where accounting no longer has this run.")]
+    use: Annotated[RunUse | None, Meta(description="null before the end, and where the use of its GPUs is unknown.")]
+    script: Annotated[str, Meta(description="The hash of the batch script, where it has a verdict.")] = ""
 
 
 class JobRescored(OfRun, frozen=True):
@@ -46,12 +46,12 @@ class LimitNear(OfRun, frozen=True):
 
 KINDS: Final = (
     EventKind("job.submitted", "A run was seen waiting; one that was first seen running has none.", RunTold),
-    EventKind("job.verdict", "The advisor said something of a submission, or would have.", Verdict),
+    EventKind("job.verdict", "The advisor gave advice on a submission, or would have.", Verdict),
     EventKind("job.started", "A run has started.", RunTold),
     EventKind("job.rescored", "A running job was predicted again, at its start or 10 minutes later.", JobRescored),
     EventKind("job.limit_near", "A running job will probably reach its time limit.", LimitNear),
     EventKind("job.ended", "A run has ended.", RunTold),
-    EventKind("job.ledger", "More is known of the GPUs of a run that had ended.", RunTold),
+    EventKind("job.ledger", "New data on the GPUs of a run that had ended.", RunTold),
 )
 OF_RUN: Final[Mapping[HistoryKind, str]] = {
     "submitted": "job.submitted",
