@@ -17,10 +17,10 @@ _SIZE = re.compile(r"(\d{1,20}(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = "KMGTPE"
 _WEEK_DAYS: Final = 7
 _AN_HOUR: Final = 0.995  # rounds to 1.00 from here on
-_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
+_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-(?:hours|minutes)|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
 J_PER_KWH: Final = 3_600_000.0
-QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
+QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-(?:hours|minutes)")
 """A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line breaks inside one."""
 
 

@@ -20,7 +20,7 @@ from gpuwaste.ledger.reports.job_types import DeviceRow, HourCell, JobDocument, 
 from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import FindingRow
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import cut, duration, gpu_hours, share
+from gpuwaste.show.page_words import UNKNOWN, GpuTimeUnit, cut, duration, share
 from gpuwaste.slurm.formats.hostlist import expand
 
 TRACKS: Final = 64
@@ -56,6 +56,7 @@ class Comparison:
     name: str
     requested: str
     used: str
+    share: str = ""
 
 
 def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
@@ -67,12 +68,15 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
     started = [run for run in runs if run.start is not None]
     start = min((run.start or 0 for run in started), default=document.generated)
     states = Counter(run.state for run in runs)
+    unit = GpuTimeUnit.of(_sum(runs, "gpu_s"))
     return page(
         "job",
         replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
         document=document,
         first=runs[0],
         sentence=job_sentence(document),
+        explained=bool(_cause_of(document)),
+        unit=unit,
         tracks=tracks[:TRACKS],
         gpus=len(tracks),
         node=node,
@@ -82,6 +86,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
+        held_cpus=runs[0].cpus if len(runs) == 1 and len(nodes) == 1 else None,
         energy=energy_words(runs[0].energy),
         curves=f"{path}/curves.json{asked}" if started else "",
         changes=f"{quote(path, safe='/+')}/changes?after={frame.place}" if any(run.end is None for run in runs) else "",
@@ -92,9 +97,8 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         predicted=predicted_times(document),
         predicted_of=SHOWN,
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
-        gpu_s=_sum(runs, "gpu_s"),
-        wasted_s=_sum(runs, "wasted_s"),
         exempt_s=_sum(runs, "exempt_s"),
+        exempt_reasons=sorted({reason for run in started for reason in run.totals.exempt_by_reason_s}),
     )
 
 
@@ -105,16 +109,30 @@ def job_sentence(document: JobDocument) -> str:
     started = [run for run in runs if run.start is not None]
     if not started:
         return f"{job} has not started."
-    gpu_s, idle_s = _sum(runs, "gpu_s"), _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
+    gpu_s, idle_s = _sum(runs, "gpu_s"), _idle_s(runs)
     if not gpu_s:
         return f"{job} held no GPU of its own."
     if not any(run.totals.coverage for run in started):
-        return f"What j{job[1:]} did with its GPUs is not known."
+        return f"{job}: the use of its GPUs is unknown."
     so_far = " so far" if any(run.running for run in started) else ""
-    hours = f"{gpu_hours(idle_s)} of its {gpu_hours(gpu_s)} GPU-hours"
+    unit = GpuTimeUnit.of(gpu_s)
+    hours = f"{unit.figure(idle_s)} of its {unit.words(gpu_s)}"
     idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
-    cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
-    return f"{idle}: {cause}." if cause and idle_s >= _MUCH * gpu_s else f"{idle}."
+    cause = _cause_of(document)
+    return f"{idle}: {cause}." if cause else f"{idle}."
+
+
+def _cause_of(document: JobDocument) -> str:
+    """Return the cause of the largest waste, without its remedy; "" where little was wasted or no cause is known."""
+    gpu_s, idle_s = _sum(document.runs, "gpu_s"), _idle_s(document.runs)
+    if not document.findings or not gpu_s or idle_s < _MUCH * gpu_s:
+        return ""
+    return document.findings[0].title.partition(": ")[0][:200]
+
+
+def _idle_s(runs: Sequence[RunRow]) -> float:
+    """Return the wasted GPU-seconds that are not exempt."""
+    return _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
 
 
 def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
@@ -179,26 +197,26 @@ def _place(device: DeviceRow) -> tuple[bool, str, str]:
 def _comparisons(run: RunRow) -> list[Comparison]:
     """Return requested and used resources; a line without figures is left out."""
     known = [device for device in run.devices if device.level != "unknown"]
-    used = str(sum(device.level != "none" for device in known)) if known else "not known"
-    found = [Comparison("GPUs", f"{run.gpus or 0} {run.gpu_type[:32]}".rstrip(), used)]
+    used, gpus = sum(device.level != "none" for device in known), run.gpus or 0
+    every = bool(known) and len(known) == len(run.devices)
+    requested = f"{gpus} {run.gpu_type[:32]}".rstrip()
+    found = [
+        Comparison("GPUs", requested, str(used) if known else UNKNOWN, share(used, gpus) if every and gpus else "")
+    ]
     if run.cpus:
-        busy = "not known" if run.cpu_efficiency is None else f"{run.cpus * run.cpu_efficiency:.1f}"
-        found.append(Comparison("CPUs", str(run.cpus), busy))
+        busy = run.cpu_efficiency
+        cpus = UNKNOWN if busy is None else f"{run.cpus * busy:.1f}"
+        found.append(Comparison("CPUs", str(run.cpus), cpus, "" if busy is None else share(busy)))
     if run.mem_req_b or run.max_rss_b:
-        requested = format_size(run.mem_req_b) if run.mem_req_b else "not known"
-        found.append(Comparison("Memory", requested, _memory(run)))
+        memory, most = run.memory_efficiency, run.max_rss_b
+        requested = format_size(run.mem_req_b) if run.mem_req_b else UNKNOWN
+        size = format_size(most) if most else UNKNOWN
+        found.append(Comparison("Memory", requested, size, "" if memory is None else share(memory)))
     if run.elapsed_s is not None:
         limit = duration(run.time_limit_s) if run.time_limit_s else "no limit"
-        found.append(Comparison("Time", limit, duration(run.elapsed_s)))
+        of = share(run.elapsed_s, run.time_limit_s) if run.time_limit_s else ""
+        found.append(Comparison("Time", limit, duration(run.elapsed_s), of))
     return found
-
-
-def _memory(run: RunRow) -> str:
-    size = format_size(run.max_rss_b) if run.max_rss_b else ""
-    if run.memory_efficiency is None:
-        return size or "not known"
-    of = share(run.memory_efficiency)
-    return f"{size} ({of})" if size else of
 
 
 def helpdesk_page(document: JobDocument | None, url: str, frame: Frame) -> str:
