@@ -118,7 +118,7 @@ def test_a_hub_that_asks_no_agent_says_so_and_draws_hours(reader: Readers) -> No
     found = reader(ALICE)
     curves_of(found, WASTEFUL)
     said = found.page.locator("#curves [role=status]").inner_text()
-    assert "agents are not asked: [hub] agent_url is not set; the curves show hourly means instead." in said
+    assert "no samples are read from nodes ([hub] agent_url is not set); the curves show hourly means instead." in said
     assert found.page.locator("#curves figure").count() == 4
     assert found.page.evaluate(_INKED) == [True] * 4
     assert found.violations() == []

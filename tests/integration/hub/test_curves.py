@@ -171,7 +171,10 @@ def test_without_a_configured_url_no_agent_is_asked(hub: Rig) -> None:
     upsert_jobs(hub.store, [record(9, "alice", **RUN)])
     assert hub.post(an_hour()).status == 200
     (found,) = curves(hub)["runs"][0]["nodes"]
-    assert (found["state"], found["words"]) == ("not_asked", "agents are not asked: [hub] agent_url is not set")
+    assert (found["state"], found["words"]) == (
+        "not_asked",
+        "no samples are read from nodes ([hub] agent_url is not set)",
+    )
     assert found["hours"] == [HOUR_MEAN]
 
 

@@ -47,7 +47,7 @@ _WORDS: Final[dict[NodeState, str]] = {
     "busy": "the node's agent is answering other questions: retry",
     "failed": "the node's agent cannot read its samples: see its log",
     "invalid": "the node's answer is rejected: see the hub's log",
-    "not_asked": "agents are not asked: [hub] agent_url is not set",
+    "not_asked": "no samples are read from nodes ([hub] agent_url is not set)",
 }
 _STATES: Final[dict[int, NodeState]] = {401: "refused", 403: "refused", 404: "not_served", 500: "failed", 503: "busy"}
 _OK: Final = 200

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
-from gpuwaste.ledger.curves.curve_types import MOST_NODES
+from gpuwaste.ledger.curves.curve_types import MOST_NODES, MOST_RUNS
 from gpuwaste.ledger.energy.energy_text import energy_words
 from gpuwaste.ledger.fix_words import fix_steps
 from gpuwaste.ledger.level_charts import Span
@@ -44,6 +44,7 @@ class Track:
     """One GPU of a run with its use over time."""
 
     name: str
+    run: int  # its place in the document
     device: DeviceRow
     cells: Sequence[HourCell]
     ran: Span
@@ -88,6 +89,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         comparisons=_comparisons(runs[0]),
         held_cpus=runs[0].cpus if len(runs) == 1 and len(nodes) == 1 else None,
         energy=energy_words(runs[0].energy),
+        drawn=_drawn(runs, tracks),
         curves=f"{path}/curves.json{asked}" if started else "",
         changes=f"{quote(path, safe='/+')}/changes?after={frame.place}" if any(run.end is None for run in runs) else "",
         quantities=QUANTITIES,
@@ -100,6 +102,12 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         exempt_s=_sum(runs, "exempt_s"),
         exempt_reasons=sorted({reason for run in started for reason in run.totals.exempt_by_reason_s}),
     )
+
+
+def _drawn(runs: Sequence[RunRow], tracks: Sequence[Track]) -> int:
+    """Return how many of these GPUs have curves: those of the newest runs."""
+    places = sorted(range(len(runs)), key=lambda place: runs[place].start or 0, reverse=True)[:MOST_RUNS]
+    return sum(track.run in places for track in tracks)
 
 
 def job_sentence(document: JobDocument) -> str:
@@ -116,6 +124,8 @@ def job_sentence(document: JobDocument) -> str:
         return f"{job}: the use of its GPUs is unknown."
     so_far = " so far" if any(run.running for run in started) else ""
     unit = GpuTimeUnit.of(gpu_s)
+    if not idle_s:
+        return f"{job}: none of its {unit.words(gpu_s)} were idle{so_far}."
     hours = f"{unit.figure(idle_s)} of its {unit.words(gpu_s)}"
     idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
     cause = _cause_of(document)
@@ -171,11 +181,12 @@ def _tracks(document: JobDocument) -> list[Track]:
     return [
         Track(
             f"{run.printed_id} GPU {place}" if several else f"GPU {place}",
+            number,
             device,
             cells.get((run.cluster, run.job_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
             (run.start or 0, run.end or document.generated),
         )
-        for run in document.runs
+        for number, run in enumerate(document.runs)
         for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))
     ]
 

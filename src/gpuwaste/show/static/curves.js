@@ -43,7 +43,7 @@
 
   function say(lines) {
     status.replaceChildren(
-      ...lines.map((line) => Object.assign(document.createElement("p"), { className: "muted small", textContent: line })),
+      ...[...new Set(lines)].map((line) => Object.assign(document.createElement("p"), { className: "muted small", textContent: line })),
     );
   }
 
