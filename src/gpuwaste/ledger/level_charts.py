@@ -1,9 +1,5 @@
-"""Charts of GPU-time by level: one bar, the heat strip of one GPU, the grid of all nodes.
+"""Charts of GPU-time by level: one bar, and the heat strip of one GPU."""
 
-One path per level instead of an element per GPU, and one hidden rectangle per node with its name: a tenth of the bytes.
-"""
-
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -12,10 +8,9 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
-from gpuwaste.ledger.now.now_types import NodeRow
 from gpuwaste.ledger.reports.job_types import HourCell
 from gpuwaste.ledger.reports.report_types import Thresholds
-from gpuwaste.show.page_words import cut, letter, share
+from gpuwaste.show.page_words import cut, share
 
 _HALF: Final = 0.5  # share of a cell that must be known for it to have a level
 _RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
@@ -25,22 +20,6 @@ Span = tuple[float, float]
 """From, to, UTC seconds."""
 LEVELS: Final = ("high", "moderate", "low", "idle", "unknown", "suspended")
 _LEVEL_RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
-MOST_NODES: Final = 5000
-_MOST_GPUS: Final = 16
-_A_ROW: Final = 100
-_WIDTH, _HEIGHT, _GAP = 8, 6, 2
-_LARGEST: Final = 4  # enlargement of a few nodes: each GPU then has the letter of its level
-_GRID_LEVELS: Final = {
-    "h": "high", "m": "moderate", "l": "low", "i": "idle", "s": "suspended", "u": "unknown", "f": "free",
-}  # fmt: skip
-"""The letters of NodeRow.levels, and f for free GPUs."""
-
-_GRID: Final = Markup(
-    '<svg class="node-grid" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-)
-_PATH: Final = Markup('<path class="{}" d="{}"/>')
-_LETTER: Final = Markup('<text x="{}" y="{}" class="of-{}">{}</text>')
-_NAME: Final = Markup('<rect class="node" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>')
 
 
 def strip(cells: Sequence[HourCell], ran: Span, axis: Span, limits: Thresholds, name: str) -> Markup:
@@ -107,41 +86,3 @@ def level_bar(gpu_s: Mapping[str, float]) -> Markup:
     return Markup('<svg class="level-bar" width="100%" height="24" role="img" aria-label="{}">{}</svg>').format(
         said or "no GPU-time", Markup("").join(parts)
     )
-
-
-def node_grid(nodes: Sequence[NodeRow]) -> Markup:
-    """Return the grid of the first MOST_NODES nodes, in their order; each node has a title with its figures."""
-    shown = nodes[:MOST_NODES]
-    cells = [_cells(node) for node in shown]
-    tall = max(map(len, cells), default=1) * _HEIGHT + 2 * _GAP
-    paths: dict[str, list[str]] = defaultdict(list)
-    names, letters = [], []
-    scale = max(1, min(_LARGEST, _A_ROW // max(1, len(shown))))
-    for index, (node, levels) in enumerate(zip(shown, cells, strict=True)):
-        x, y = index % _A_ROW * (_WIDTH + _GAP), index // _A_ROW * tall
-        for place, level in enumerate(levels):
-            paths[level].append(f"M{x} {y + place * _HEIGHT}h{_WIDTH}v{_HEIGHT - 1}h-{_WIDTH}z")
-            if scale == _LARGEST and level != "f":
-                name = _GRID_LEVELS[level]
-                letters.append(_LETTER.format(x + _WIDTH / 2, y + place * _HEIGHT + _HEIGHT - 2, name, letter(name)))
-        names.append(_NAME.format(x, y, _WIDTH, len(levels) * _HEIGHT, _title(node)))
-    marks = [_PATH.format(_GRID_LEVELS[level], "".join(path)) for level, path in sorted(paths.items())]
-    width, height = min(len(shown), _A_ROW) * (_WIDTH + _GAP), -(-len(shown) // _A_ROW) * tall
-    said = f"{len(shown)} {'node' if len(shown) == 1 else 'nodes'}, each GPU by its level"
-    drawn = Markup("").join([*marks, *letters, *names])
-    return _GRID.format(scale * width, scale * height, width, height, said, drawn)
-
-
-def _cells(node: NodeRow) -> str:
-    """Return a letter for each GPU: those that jobs hold, then the free ones."""
-    held = "".join(level if level in _GRID_LEVELS else "u" for level in node.levels[:_MOST_GPUS])
-    free = max(0, min(node.gpus or 0, _MOST_GPUS) - len(held))
-    return held + "f" * free
-
-
-def _title(node: NodeRow) -> str:
-    of = "" if node.gpus is None else f" of {node.gpus}"
-    counts = ((node.levels.count(level), name) for level, name in _GRID_LEVELS.items())
-    parts = ", ".join(f"{count} {name}" for count, name in counts if count)
-    held = f"{len(node.levels)}{of} GPUs held" + (f": {parts}" if parts else "")
-    return f"{harmless(cut(node.node))}: {held}"
