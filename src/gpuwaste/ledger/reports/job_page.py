@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_size
 from gpuwaste.ledger.curves.curve_types import MOST_NODES, MOST_RUNS
 from gpuwaste.ledger.energy.energy_text import energy_words
 from gpuwaste.ledger.fix_words import fix_steps
@@ -19,8 +18,9 @@ from gpuwaste.ledger.level_charts import Span
 from gpuwaste.ledger.reports.job_types import DeviceRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import FindingRow
+from gpuwaste.ledger.reports.resource_use import comparisons
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import UNKNOWN, GpuTimeUnit, cut, duration, share
+from gpuwaste.show.page_words import GpuTimeUnit, cut, share
 from gpuwaste.slurm.formats.hostlist import expand
 
 TRACKS: Final = 64
@@ -50,16 +50,6 @@ class Track:
     ran: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One requested resource, and how much of it was used."""
-
-    name: str
-    requested: str
-    used: str
-    share: str = ""
-
-
 def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
     """Return the page of a job's runs: their GPUs on one time axis, with `node` only those of that node."""
     path = f"/jobs/{document.printed_id}"
@@ -86,7 +76,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         end=max((run.end or document.generated for run in started), default=start),
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
-        comparisons=_comparisons(runs[0]),
+        comparisons=comparisons(runs[0]),
         held_cpus=runs[0].cpus if len(runs) == 1 and len(nodes) == 1 else None,
         energy=energy_words(runs[0].energy),
         drawn=_drawn(runs, tracks),
@@ -205,31 +195,6 @@ def _place(device: DeviceRow) -> tuple[bool, str, str]:
     return not device.gpu_uuid, device.node or "", device.gpu_uuid or ""
 
 
-def _comparisons(run: RunRow) -> list[Comparison]:
-    """Return requested and used resources; a line without figures is left out."""
-    known = [device for device in run.devices if device.level != "unknown"]
-    used, gpus = sum(device.level != "none" for device in known), run.gpus or 0
-    every = bool(known) and len(known) == len(run.devices)
-    requested = f"{gpus} {run.gpu_type[:32]}".rstrip()
-    found = [
-        Comparison("GPUs", requested, str(used) if known else UNKNOWN, share(used, gpus) if every and gpus else "")
-    ]
-    if run.cpus:
-        busy = run.cpu_efficiency
-        cpus = UNKNOWN if busy is None else f"{run.cpus * busy:.1f}"
-        found.append(Comparison("CPUs", str(run.cpus), cpus, "" if busy is None else share(busy)))
-    if run.mem_req_b or run.max_rss_b:
-        memory, most = run.memory_efficiency, run.max_rss_b
-        requested = format_size(run.mem_req_b) if run.mem_req_b else UNKNOWN
-        size = format_size(most) if most else UNKNOWN
-        found.append(Comparison("Memory", requested, size, "" if memory is None else share(memory)))
-    if run.elapsed_s is not None:
-        limit = duration(run.time_limit_s) if run.time_limit_s else "no limit"
-        of = share(run.elapsed_s, run.time_limit_s) if run.time_limit_s else ""
-        found.append(Comparison("Time", limit, duration(run.elapsed_s), of))
-    return found
-
-
 def helpdesk_page(document: JobDocument | None, url: str, frame: Frame) -> str:
     """Return the page: only the form, or with the answer for a job; `url` is the base of the pages, "" if unknown."""
     answer = None if document is None else {"document": document, "reply": reply(document, url)}
@@ -244,7 +209,7 @@ def reply(document: JobDocument, url: str) -> Markup:
     for finding in findings:
         lines += [*_cause(finding), ""]
     if not findings:
-        lines += ["gpuwaste has found no cause of waste in this job.", ""]
+        lines += ["gpuwaste found no cause of waste in this job.", ""]
     where = f"{url}/jobs/{document.printed_id}" if url else f"gpuwaste job {document.printed_id}"
     lines.append(f"All figures of the job: {where}")
     return Markup("\n").join(map(harmless, lines))

@@ -95,5 +95,5 @@ def test_names_that_attack_the_patterns_cost_nothing(name: str) -> None:
     """The part of a name that is compared is bounded, so that no name takes long."""
     start = process_time()
     for order in ("name", "waste"):
-        node_groups([node(name)] * 500, order)  # type: ignore[arg-type]
+        node_groups([node(name)] * 500, order)
     assert process_time() - start < 2
