@@ -120,6 +120,8 @@ def test_a_hub_that_asks_no_agent_says_so_and_draws_hours(reader: Readers) -> No
     said = found.page.locator("#curves [role=status]").inner_text()
     assert "no samples are read from nodes ([hub] agent_url is not set); the curves show hourly means instead." in said
     assert found.page.locator("#curves figure").count() == 4
+    means = found.page.locator("#curves figcaption .number").all_inner_texts()
+    assert means[0] == f"mean {found.page.locator('.gpus .number').first.inner_text()}, maximum 91 %"
     assert found.page.evaluate(_INKED) == [True] * 4
     assert found.violations() == []
 

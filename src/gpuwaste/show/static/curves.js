@@ -167,10 +167,23 @@
     });
   }
 
+  // Hours differ in length, and each but the last ends where the next begins: they count by their time.
+  function meanOf(row) {
+    let sum = 0;
+    let whole = 0;
+    row.mean.forEach((value, index) => {
+      const weight = row.stepped ? (index + 1 < row.x.length ? row.x[index + 1] - row.x[index] : 0) : 1;
+      if (value === null) return;
+      sum += value * weight;
+      whole += weight;
+    });
+    return whole ? sum / whole : 0;
+  }
+
   function summary(row) {
     const values = known(row.mean);
     if (!values.length) return "unknown";
-    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    const mean = meanOf(row);
     const most = Math.max(...known(row.max || row.mean));
     const held = row.quantity === QUANTITIES.cpus && HELD_CPUS ? `, ${HELD_CPUS} held` : "";
     return `mean ${figure(mean, row.quantity)}, maximum ${figure(most, row.quantity)}${held}`;
