@@ -65,9 +65,9 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 def curves_of(found: Reader, job: int) -> None:
-    """Open the curves of a job and wait until they are drawn."""
+    """Open the page of a job, scroll to the curves, and wait until they are drawn."""
     found.open(f"/jobs/{job}")
-    found.page.locator("#curves > summary").click()
+    found.page.locator("#curves").scroll_into_view_if_needed()
     found.page.wait_for_function(_DRAWN)
 
 
@@ -90,7 +90,9 @@ def test_the_curves_of_each_gpu_are_drawn_and_nothing_is_refused(
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     assert found.axe() == []
     page.get_by_label("CPUs").check()
-    assert page.locator("#curves figcaption").all_inner_texts() == ["CPUs on gpu1\nmean 2.5 CPUs, maximum 2.5 CPUs"]
+    assert page.locator("#curves figcaption").all_inner_texts() == [
+        "CPUs on gpu1\nmean 2.5 CPUs, maximum 2.5 CPUs, 4 held"
+    ]
     page.get_by_label("Power").check()
     assert page.locator("#curves figcaption").first.inner_text().endswith("mean 70.0 W, maximum 70.0 W")
 
@@ -116,35 +118,51 @@ def test_a_hub_that_asks_no_agent_says_so_and_draws_hours(reader: Readers) -> No
     found = reader(ALICE)
     curves_of(found, WASTEFUL)
     said = found.page.locator("#curves [role=status]").inner_text()
-    assert "agents are not queried: [hub] agent_url is not set; shown is what the ledger has of each hour." in said
+    assert "agents are not queried: [hub] agent_url is not set; the curves show hourly means instead." in said
     assert found.page.locator("#curves figure").count() == 4
+    means = found.page.locator("#curves figcaption .number").all_inner_texts()
+    assert means[0] == f"mean {found.page.locator('.gpus .number').first.inner_text()}, maximum 91 %"
     assert found.page.evaluate(_INKED) == [True] * 4
     assert found.violations() == []
 
 
 def test_a_hub_that_does_not_answer_can_be_asked_again(reader: Readers) -> None:
-    """The page says so when the connection breaks; opened again it draws."""
+    """The page says so when the connection breaks, and a button loads the curves again."""
     found = reader(ALICE)
-    found.open(f"/jobs/{WASTEFUL}")
-    summary = found.page.locator("#curves > summary")
     found.page.route("**/curves.json", lambda route: route.abort())
-    summary.click()
+    found.open(f"/jobs/{WASTEFUL}")
+    found.page.locator("#curves").scroll_into_view_if_needed()
     found.page.get_by_text("The hub does not answer.").wait_for()
+    assert found.page.locator("#curves figure").count() == 0
     found.page.unroute("**/curves.json")
-    summary.click()
-    summary.click()
+    found.page.get_by_role("button", name="Load the curves again").click()
     found.page.wait_for_function(_DRAWN)
     assert found.violations() == []
 
 
+def test_curves_load_when_they_come_into_view_and_move_nothing(reader: Readers) -> None:
+    """On a low window no samples are requested before the reader scrolls; what is below stays where it was."""
+    found = reader(ALICE)
+    page, asked = found.page, list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.set_viewport_size({"width": 1440, "height": 200})
+    found.open(f"/jobs/{WASTEFUL}")
+    assert not [url for url in asked if url.endswith("curves.json")]
+    height = "() => document.getElementById('curves').offsetHeight"
+    before = page.evaluate(height)
+    page.locator("#curves").scroll_into_view_if_needed()
+    page.wait_for_function(_DRAWN)
+    assert len([url for url in asked if url.endswith("curves.json")]) == 1
+    assert abs(page.evaluate(height) - before) <= 48  # a line or two about the source
+
+
 def test_without_scripts_the_strip_stands_in(reader: Readers) -> None:
-    """The details say so; the link leads to the same as numbers."""
+    """The section says so; the link leads to the same as numbers."""
     found = reader(ALICE, java_script_enabled=False)
     found.open(f"/jobs/{WASTEFUL}")
-    found.page.locator("#curves > summary").click()
-    assert "Without it the strips above show the mean of each hour." in found.page.locator("#curves").inner_text()
+    assert "Without it, the strips above show the mean of each hour." in found.page.locator("#curves").inner_text()
     assert found.page.locator("svg.strip").count() == 4
     assert found.page.locator("#curves fieldset").is_hidden()
     assert (
-        found.page.get_by_role("link", name="curves as JSON").get_attribute("href") == f"/jobs/{WASTEFUL}/curves.json"
+        found.page.get_by_role("link", name="Curves as JSON").get_attribute("href") == f"/jobs/{WASTEFUL}/curves.json"
     )

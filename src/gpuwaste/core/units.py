@@ -24,10 +24,10 @@ _AN_HOUR: Final = 0.995  # rounds to 1.00 from here on
 _MINUTES_ONLY_S: Final = 10 * MINUTE_S
 _MANY_HOURS: Final = 1000  # from here on without decimals
 _SOME_HOURS: Final = 10  # from here on with one decimal, below with two
-_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|GPU-minutes|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
+_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-(?:hours|minutes)|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
 J_PER_KWH: Final = 3_600_000.0
-QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
+QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-(?:hours|minutes)")
 """A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line breaks inside one."""
 
 

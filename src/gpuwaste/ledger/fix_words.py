@@ -1,5 +1,6 @@
 """A finding and its proposed changes as text, one step per change: the same in reports, mails and on pages."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +11,7 @@ from gpuwaste.show.layout import Look, wrapped
 from gpuwaste.show.terminal_cells import uncut
 
 _NAMED: Final = 3  # jobs that a note names
+_LAUNCH: Final = re.compile(r" \((torchrun --[^()]{1,120})\)(?=[.,:])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,15 @@ def fix_steps(fixes: Sequence[FixRow]) -> list[FixStep]:
             text = f"{'or' if place else 'Either'} {fix.text}"
         end = ":" if fix.lines else "." if place == len(fixes) - 1 else ","
         steps.append(FixStep(text + end, fix.lines))
+    return steps
+
+
+def page_steps(fixes: Sequence[FixRow]) -> list[FixStep]:
+    """Return the steps of fix_steps for a page, where a launch command in the text is a line that can be copied."""
+    steps = []
+    for step in fix_steps(fixes):
+        launch = None if step.lines else _LAUNCH.search(step.text)
+        steps.append(step if launch is None else FixStep(f"{step.text[: launch.start()]}:", [launch[1]]))
     return steps
 
 

@@ -1,9 +1,5 @@
-"""Charts of GPU-time by level: one bar, bars by day, the heat strip of one GPU, the grid of all nodes.
+"""Charts of GPU-time by level: one bar, and the heat strip of one GPU."""
 
-One path per level instead of an element per GPU, and one hidden rectangle per node with its name: a tenth of the bytes.
-"""
-
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -12,11 +8,9 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import DAY_S
-from gpuwaste.ledger.now.now_types import NodeRow
 from gpuwaste.ledger.reports.job_types import HourCell
-from gpuwaste.ledger.reports.report_types import DayRow, Thresholds
-from gpuwaste.show.page_words import cut, day, gpu_hours, letter, share
+from gpuwaste.ledger.reports.report_types import Thresholds
+from gpuwaste.show.page_words import cut, share
 
 _HALF: Final = 0.5  # share of a cell that must be known for it to have a level
 _RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
@@ -24,32 +18,8 @@ Stretch = tuple[float, float, str]
 """From, to (UTC seconds), level."""
 Span = tuple[float, float]
 """From, to, UTC seconds."""
-MAX_DAYS: Final = 100
-_LEVELS: Final = ("high", "moderate", "low", "idle", "unknown")
-_PLOT: Final = 84.0  # percent of the height; the rest is for the days' names
-_TOP: Final = 12.0  # for the numbers above the columns
-_LABELS: Final = 8  # a window of seven days can touch an eighth
-_DAY_RECT: Final = Markup('<rect x="{:.3f}%" y="{:.3f}%" width="{:.3f}%" height="{:.3f}%" class="{}"/>')
-_LABEL: Final = Markup('<text x="{:.3f}%" y="{:.3f}%" text-anchor="middle">{}</text>')
-_LABEL_Y: Final = 98.0
 LEVELS: Final = ("high", "moderate", "low", "idle", "unknown", "suspended")
 _LEVEL_RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
-MOST_NODES: Final = 5000
-_MOST_GPUS: Final = 16
-_A_ROW: Final = 100
-_WIDTH, _HEIGHT, _GAP = 8, 6, 2
-_LARGEST: Final = 4  # enlargement of a few nodes: each GPU then has the letter of its level
-_GRID_LEVELS: Final = {
-    "h": "high", "m": "moderate", "l": "low", "i": "idle", "s": "suspended", "u": "unknown", "f": "free",
-}  # fmt: skip
-"""The letters of NodeRow.levels, and f for free GPUs."""
-
-_GRID: Final = Markup(
-    '<svg class="node-grid" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-)
-_PATH: Final = Markup('<path class="{}" d="{}"/>')
-_LETTER: Final = Markup('<text x="{}" y="{}" class="of-{}">{}</text>')
-_NAME: Final = Markup('<rect class="node" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>')
 
 
 def strip(cells: Sequence[HourCell], ran: Span, axis: Span, limits: Thresholds, name: str) -> Markup:
@@ -103,51 +73,6 @@ def level_of(mean_pct: float | None, limits: Thresholds) -> str:
     return "high" if mean_pct > limits.high_above_pct else "moderate"
 
 
-def day_bars(rows: Sequence[DayRow], start: int, end: int) -> Markup:
-    """Return the bars of the days from `start` to `end`, UTC seconds; of a longer window the last MAX_DAYS."""
-    last = (end - 1) // DAY_S
-    first = max(start // DAY_S, last - MAX_DAYS + 1)
-    by_day = {row.day // DAY_S: row for row in rows}
-    most, peak = max(((row.gpu_s, -number) for number, row in by_day.items() if number >= first), default=(0.0, 0))
-    width = 100 / max(last - first + 1, 1)
-    every = -(-(last - first + 1) // _LABELS)
-    parts: list[Markup] = []
-    for place, number in enumerate(range(first, last + 1)):
-        if row := by_day.get(number):
-            parts.append(_column(row, place * width, width, most))
-            if every == 1 or number == -peak:
-                y = _PLOT - _height(row.gpu_s, most) - 2
-                parts.append(_LABEL.format((place + 0.5) * width, y, gpu_hours(row.gpu_s)))
-        if place % every == 0:
-            parts.append(_LABEL.format((place + 0.5) * width, _LABEL_Y, day(number * DAY_S)[5:]))
-    said = f"GPU-hours by day, at most {gpu_hours(most)} on one day"
-    return Markup('<svg class="day-bars" width="100%" height="150" role="img" aria-label="{}">{}</svg>').format(
-        said, Markup("").join(parts)
-    )
-
-
-def unknown_s(row: DayRow) -> float:
-    """Return the GPU-seconds of a day that have no level."""
-    return max(row.gpu_s - row.high_s - row.moderate_s - row.low_s - row.idle_s, 0.0)
-
-
-def _height(seconds: float, most: float) -> float:
-    return (_PLOT - _TOP) * seconds / most if most else 0.0
-
-
-def _column(row: DayRow, x: float, width: float, most: float) -> Markup:
-    """Return one day's rectangles, idle at the top."""
-    parts, y = Markup(""), _PLOT
-    for level in _LEVELS:
-        seconds = unknown_s(row) if level == "unknown" else getattr(row, f"{level}_s")
-        height = _height(seconds, most)
-        if height:
-            y -= height
-            parts += _DAY_RECT.format(x + width * 0.1, y, width * 0.8, height, level)
-    words = f"{day(row.day)} UTC: {gpu_hours(row.gpu_s)} GPU-hours of {row.jobs} jobs, {gpu_hours(row.wasted_s)} wasted"
-    return Markup("<g><title>{}</title>{}</g>").format(words, parts)
-
-
 def level_bar(gpu_s: Mapping[str, float]) -> Markup:
     """Return the bar of GPU-seconds by level; an empty frame if there are none."""
     whole = sum(gpu_s.get(level, 0.0) for level in LEVELS)
@@ -161,41 +86,3 @@ def level_bar(gpu_s: Mapping[str, float]) -> Markup:
     return Markup('<svg class="level-bar" width="100%" height="24" role="img" aria-label="{}">{}</svg>').format(
         said or "no GPU-time", Markup("").join(parts)
     )
-
-
-def node_grid(nodes: Sequence[NodeRow]) -> Markup:
-    """Return the grid of the first MOST_NODES nodes, in their order; each node has a title with its figures."""
-    shown = nodes[:MOST_NODES]
-    cells = [_cells(node) for node in shown]
-    tall = max(map(len, cells), default=1) * _HEIGHT + 2 * _GAP
-    paths: dict[str, list[str]] = defaultdict(list)
-    names, letters = [], []
-    scale = max(1, min(_LARGEST, _A_ROW // max(1, len(shown))))
-    for index, (node, levels) in enumerate(zip(shown, cells, strict=True)):
-        x, y = index % _A_ROW * (_WIDTH + _GAP), index // _A_ROW * tall
-        for place, level in enumerate(levels):
-            paths[level].append(f"M{x} {y + place * _HEIGHT}h{_WIDTH}v{_HEIGHT - 1}h-{_WIDTH}z")
-            if scale == _LARGEST and level != "f":
-                name = _GRID_LEVELS[level]
-                letters.append(_LETTER.format(x + _WIDTH / 2, y + place * _HEIGHT + _HEIGHT - 2, name, letter(name)))
-        names.append(_NAME.format(x, y, _WIDTH, len(levels) * _HEIGHT, _title(node)))
-    marks = [_PATH.format(_GRID_LEVELS[level], "".join(path)) for level, path in sorted(paths.items())]
-    width, height = min(len(shown), _A_ROW) * (_WIDTH + _GAP), -(-len(shown) // _A_ROW) * tall
-    said = f"{len(shown)} {'node' if len(shown) == 1 else 'nodes'}, each GPU by its level"
-    drawn = Markup("").join([*marks, *letters, *names])
-    return _GRID.format(scale * width, scale * height, width, height, said, drawn)
-
-
-def _cells(node: NodeRow) -> str:
-    """Return a letter for each GPU: those that jobs hold, then the free ones."""
-    held = "".join(level if level in _GRID_LEVELS else "u" for level in node.levels[:_MOST_GPUS])
-    free = max(0, min(node.gpus or 0, _MOST_GPUS) - len(held))
-    return held + "f" * free
-
-
-def _title(node: NodeRow) -> str:
-    of = "" if node.gpus is None else f" of {node.gpus}"
-    counts = ((node.levels.count(level), name) for level, name in _GRID_LEVELS.items())
-    parts = ", ".join(f"{count} {name}" for count, name in counts if count)
-    held = f"{len(node.levels)}{of} GPUs held" + (f": {parts}" if parts else "")
-    return f"{harmless(cut(node.node))}: {held}"

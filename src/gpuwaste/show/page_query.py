@@ -1,7 +1,7 @@
 """The parameters of pages, with limits: a link may be from anybody."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
 
 from gpuwaste.core.refusal import BAD, Refusal
 
@@ -9,6 +9,7 @@ MAX_SECONDS: Final = 2**40
 _MAX_PAGE: Final = 20_000
 _MAX_TEXT: Final = 256
 _DIGITS: Final = 13
+Name = TypeVar("Name", bound=str)
 
 
 def page_number(query: Mapping[str, str]) -> int:
@@ -19,6 +20,15 @@ def page_number(query: Mapping[str, str]) -> int:
 def node_name(query: Mapping[str, str]) -> str:
     """Return the node whose GPUs are requested, "" for all. Raises Refusal 400."""
     return text(query, "node") or ""
+
+
+def choice(query: Mapping[str, str], name: str, names: Sequence[Name]) -> Name:
+    """Return one of these names, the first for none. Raises Refusal 400."""
+    given = query.get(name, "") or names[0]
+    for one in names:
+        if given == one:
+            return one
+    raise Refusal(BAD, f"{name}={given[:40]!r}: expected {' or '.join(names)}")
 
 
 def number(query: Mapping[str, str], name: str, most: int) -> int | None:

@@ -1,19 +1,44 @@
-"""Numbers and times for pages: GPU-hours, shares, durations, UTC times, levels."""
+"""Numbers and times for pages: GPU-time, shares, durations, UTC times, levels."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from markupsafe import Markup, escape
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import HOUR_S, QUANTITY, say_duration, say_hours, say_percent
+from gpuwaste.core.units import HOUR_S, MINUTE_S, QUANTITY, say_duration, say_hours, say_number, say_percent
 
-UNKNOWN: Final = "not known"
+UNKNOWN: Final = "unknown"
 LEVELS: Final = ("high", "moderate", "low", "idle")
 _LETTERS: Final = {"high": "H", "moderate": "M", "low": "L", "idle": "I", "unknown": "?", "suspended": "S"}
 _ESCAPED: Final = re.compile(rf"(?:&[lg]t;)?(?:{QUANTITY.pattern})")  # <1 % is one word, also where it is a flex item
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimeUnit:
+    """The unit of all GPU-time on one page: GPU-hours, or GPU-minutes where the sum is less than one GPU-hour."""
+
+    name: str
+    seconds: int
+
+    @classmethod
+    def of(cls, gpu_s: float) -> "GpuTimeUnit":
+        """Return the unit for a page on which `gpu_s` GPU-seconds are the largest value."""
+        return cls("GPU-hours", HOUR_S) if gpu_s >= HOUR_S else cls("GPU-minutes", MINUTE_S)
+
+    def figure(self, gpu_s: float | None) -> str:
+        """Print GPU-seconds without the unit, for a column that names it."""
+        if gpu_s is None:
+            return UNKNOWN
+        value = gpu_s / self.seconds
+        return say_hours(value) if self.seconds == HOUR_S else say_number(value, 1) if value else "0"
+
+    def words(self, gpu_s: float | None) -> str:
+        """Print GPU-seconds with the unit."""
+        return f"{self.figure(gpu_s)} {self.name}"
 
 
 def gpu_hours(seconds: float | None) -> str:
@@ -53,6 +78,12 @@ def utc(seconds: float | None) -> Markup | str:
 def day(seconds: float) -> str:
     """Print the UTC day of a time."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d")
+
+
+def date_words(seconds: float, *, year: bool = True) -> str:
+    """Print a UTC day as in a sentence: 22 November 2026."""
+    at = datetime.fromtimestamp(min(int(seconds), _LAST_S), UTC)
+    return f"{at.day} {at:%B %Y}" if year else f"{at.day} {at:%B}"
 
 
 def level_name(level: str) -> str:

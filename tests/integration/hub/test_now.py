@@ -302,7 +302,7 @@ def test_the_text_has_each_part_and_the_rows_their_columns(filled: Rig) -> None:
 def test_the_page_says_the_same(filled: Rig) -> None:
     """/now names the count, the holder, the silent node and each node's GPUs; alice sees no job and node of bob."""
     text = without_spans(filled.page(OPER, "/now").body.decode())
-    assert "1 of 8 GPUs is held and idle now, by 1 job; 1 node reports nothing." in text
+    assert "1 of 8 GPUs is held and idle now, by 1 job; 1 node does not report." in text
     assert 'href="/jobs/7"' in text
     assert "gpu1: 2 of 4 GPUs held: 1 high, 1 idle" in text
     assert "gpu2" in text

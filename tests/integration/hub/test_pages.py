@@ -78,7 +78,9 @@ def page(rig: Rig, uid: int, target: str, status: int = 200) -> Page:
 def test_a_user_sees_what_they_wasted_in_the_first_line(filled: Rig) -> None:
     """Half of alice's GPU-hour was idle; the job table names the job with the level of each GPU."""
     found = page(filled, ALICE, f"/me?{WINDOW}")
-    assert "0.5 of your 1.0 GPU-hours in this time were idle without a known reason (50 %)." in found.text
+    assert (
+        "0.5 of your 1.0 GPU-hours from 13 to 15 November 2023 were idle without a known reason (50 %)." in found.text
+    )
     assert "/jobs/7" in found.all("a", "href")
     assert "bob" not in found.text
     assert {"high", "idle"} <= set(found.all("rect", "class"))
@@ -125,7 +127,7 @@ def test_a_foreign_job_is_the_same_page_as_one_that_does_not_exist(filled: Rig) 
 def test_a_coordinator_sees_their_account_and_an_operator_everybody(filled: Rig) -> None:
     """Carol coordinates proj1 and finds it in the navigation; the operator opens any user."""
     found = page(filled, CAROL, f"/accounts/proj1?{WINDOW}")
-    assert "0.5 of 1.0 GPU-hours of account proj1 in this time were idle" in found.text
+    assert "0.5 of 1.0 GPU-hours of account proj1 from 13 to 15 November 2023 were idle" in found.text
     assert "/accounts/proj1" in found.all("a", "href")
     assert page(filled, CAROL, f"/accounts/proj2?{WINDOW}", 404)
     assert "0.5 of 1.0 GPU-hours of user alice" in page(filled, OPER, f"/users/alice?{WINDOW}").text
@@ -283,13 +285,13 @@ def test_the_table_has_fifty_rows_a_page_and_filters(hub: Rig) -> None:
     ):
         found = page(hub, ALICE, f"/me?{WINDOW}&{query}")
         assert sorted(rows(found)) == expected, query
-    assert "No job fits this filter." in page(hub, ALICE, f"/me?{WINDOW}&name=%25").text
+    assert "No job matches this filter." in page(hub, ALICE, f"/me?{WINDOW}&name=%25").text
 
 
 def test_a_window_without_jobs_says_so(filled: Rig) -> None:
     """Alice has no job in these days; the page offers more of them."""
     found = page(filled, ALICE, "/me?days=7")
-    assert "You had no jobs with GPUs in the last 7 days and today." in found.text
+    assert "You have no jobs with GPUs since " in found.text
     assert "/me?days=90" in found.all("a", "href")
 
 

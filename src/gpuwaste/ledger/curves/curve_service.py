@@ -25,7 +25,15 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.curves.agent_curves import AgentSamples, without
-from gpuwaste.ledger.curves.curve_types import MOST_GPUS, MOST_NODES, HourMean, JobCurves, NodeCurves, RunCurves
+from gpuwaste.ledger.curves.curve_types import (
+    MOST_GPUS,
+    MOST_NODES,
+    MOST_RUNS,
+    HourMean,
+    JobCurves,
+    NodeCurves,
+    RunCurves,
+)
 from gpuwaste.ledger.curves.prometheus_curves import PrometheusSamples
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_question import JobQuestion
@@ -36,7 +44,6 @@ from gpuwaste.store.hub.hub_store import HubStore
 
 _PER_MINUTE: Final = 120
 _MINUTE_US: Final = 60_000_000
-MOST_RUNS: Final = 4
 _MOST_AT_ONCE: Final = 6
 _MOST_POINTS: Final = 64_000  # per quantity, over all GPUs of an answer
 _FEWEST_POINTS: Final = 120

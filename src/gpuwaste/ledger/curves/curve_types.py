@@ -13,6 +13,7 @@ from gpuwaste.net.sample_query import MOST_POINTS
 
 SCHEMA: Final = 1
 MOST_COLUMN: Final = 2 * MOST_POINTS + 1  # with a null in each gap
+MOST_RUNS: Final = 4  # of a job: the newest
 MOST_NODES: Final = 16  # of all runs of an answer
 MOST_GPUS: Final = 128  # per node: 16 GPUs with 7 MIG instances each are 112
 _FAR: Final = 1e15

@@ -201,6 +201,7 @@ def _node_row(name: str, node: Node | None, pairs: Sequence[tuple[HeldRun, HeldG
         levels="".join(gpu.level[0] for _, gpu in pairs),
         mean_pct=[None if gpu.level == "unknown" else _percent(gpu.mean_pct) for _, gpu in pairs],
         jobs=[run.job.printed_id for run, _ in pairs],
+        wasted_s=seconds(sum(gpu.wasted_ms for _, gpu in pairs if gpu.level == "idle")),
     )
 
 

@@ -1,17 +1,20 @@
 """The page /now: the current state of the cluster."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from gpuwaste.ledger.level_charts import MOST_NODES, node_grid
+from gpuwaste.ledger.now.node_groups import NodeOrder, ordered
+from gpuwaste.ledger.now.node_map import LEVELS, MOST_NAMED, MOST_NODES, node_map
 from gpuwaste.ledger.now.now_text import told
 from gpuwaste.ledger.now.now_types import IdleJob, NowDocument, NowTotals
 from gpuwaste.show.environment import Frame, page
+from gpuwaste.show.page_words import GpuTimeUnit
 
 ROWS: Final = 50
+_FEW: Final = 40  # nodes whose map needs no more width than the text
 
 
 def _levels(totals: NowTotals) -> dict[str, float]:
@@ -22,18 +25,19 @@ def _levels(totals: NowTotals) -> dict[str, float]:
 def _sentence(document: NowDocument) -> str:
     totals = document.totals
     silent = totals.silent_nodes
-    nodes = f"{silent} {'node reports' if silent == 1 else 'nodes report'} nothing" if silent else "every node reports"
+    nodes = f"{silent:,} {'node does' if silent == 1 else 'nodes do'} not report" if silent else "all nodes report"
     if not totals.held:
-        return f"No GPU is held by a job now; {nodes}."
+        return f"No job holds a GPU now; {nodes}."
     of = f" of {totals.gpus:,}" if totals.gpus else ""  # unknown while the nodes are unknown
     jobs = f"by {totals.idle_jobs:,} {'job' if totals.idle_jobs == 1 else 'jobs'}"
-    if not totals.idle:
-        if totals.held == 1 and not of:
-            return f"1 GPU is held by a job now, and it is not reported idle; {nodes}."
-        are = "is" if totals.held == 1 else "are"
-        return f"{totals.held:,}{of} GPUs {are} held by jobs now, and none of them is reported idle; {nodes}."
-    are = f"{'GPU' if totals.idle == 1 and not of else 'GPUs'} {'is' if totals.idle == 1 else 'are'}"
-    return f"{totals.idle:,}{of} {are} held and idle now, {jobs}; {nodes}."
+    if totals.idle:
+        return f"{_gpus(totals.idle, of)} held and idle now, {jobs}; {nodes}."
+    by = "a job" if totals.jobs == 1 else "jobs"
+    return f"{_gpus(totals.held, of)} held by {by} now; no GPU is reported idle; {nodes}."
+
+
+def _gpus(count: int, of: str) -> str:
+    return f"{count:,}{of} {'GPU' if count == 1 and not of else 'GPUs'} {'is' if count == 1 else 'are'}"
 
 
 def job_link(job: IdleJob) -> str:
@@ -42,28 +46,39 @@ def job_link(job: IdleJob) -> str:
 
 
 def now_page(
-    document: NowDocument, number: int, frame: Frame, url: Callable[[int], str], grid: Markup | None = None
+    document: NowDocument, number: int, frame: Frame, order: NodeOrder = "name", drawn: Markup | None = None
 ) -> str:
-    """Return the page; `number` is the page of the table of nodes, `url` returns the address of another one.
-
-    `grid` is the drawing of the nodes, if it was made before.
-    """
+    """Return the page; `number` is the page of the table of nodes; `drawn` is their map, if it was drawn before."""
     framed = replace(frame, links={"csv": "/now.csv", "json": "/now.json"})
     first = min((number - 1) * ROWS, max(0, len(document.nodes) - 1) // ROWS * ROWS)
     number = first // ROWS + 1
+    last = first + ROWS >= len(document.nodes)
     return page(
         "now",
         framed,
         now=document,
         sentence=_sentence(document),
         levels=_levels(document.totals),
-        grid=node_grid(document.nodes) if grid is None else grid,
-        nodes=document.nodes[first : first + ROWS],
+        map=node_map(document.nodes, order) if drawn is None else drawn,
+        map_levels=[level for level in LEVELS.values() if level != "suspended" or document.totals.suspended],
+        named=MOST_NAMED,
+        few=_FEW,
+        order=order,
+        order_url=_url,
+        nodes=ordered(document.nodes, order)[first : first + ROWS],
+        node_unit=GpuTimeUnit.of(max((node.wasted_s for node in document.nodes), default=0.0)),
+        idle_unit=GpuTimeUnit.of(max((job.wasted_s for job in document.idle), default=0.0)),
         first=first,
         more_nodes=max(0, len(document.nodes) - MOST_NODES),
-        before=url(number - 1) if first else None,
-        after=url(number + 1) if first + ROWS < len(document.nodes) else None,
+        before=_url(order, number - 1) if first else None,
+        after=None if last else _url(order, number + 1),
         job_link=job_link,
         told=told,
         changes=f"/now/changes?after={frame.place}",
     )
+
+
+def _url(order: NodeOrder, number: int = 1) -> str:
+    """Return the address of the page with the nodes in this order, at a page of their table or at the map."""
+    asked = {**({"sort": order} if order != "name" else {}), **({"page": number} if number > 1 else {})}
+    return f"/now{'?' if asked else ''}{urlencode(asked)}#{'nodes' if number > 1 else 'map'}"

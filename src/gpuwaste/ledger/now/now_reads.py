@@ -23,7 +23,8 @@ from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.held_gpus import HeldRun
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
-from gpuwaste.ledger.level_charts import node_grid
+from gpuwaste.ledger.now.node_groups import NodeOrder
+from gpuwaste.ledger.now.node_map import node_map
 from gpuwaste.ledger.now.now_document import Now, SlurmNodes, now_document, take_now
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.reports.job_types import Advice
@@ -68,7 +69,7 @@ class NowReads(Part):
         self._sharing = threading.Lock()
         self._shared: tuple[Now, int, NowDocument] | None = None
         self._drawing = threading.Lock()
-        self._drawn: tuple[NowDocument, Markup] | None = None
+        self._drawn: tuple[NowDocument, dict[NodeOrder, Markup]] | None = None
         self.worker = Worker("now", self._turn, clock)
 
     @classmethod
@@ -115,12 +116,15 @@ class NowReads(Part):
             whole = self._whole = (known, limit, body)
         return whole[2]
 
-    def grid(self, document: NowDocument) -> Markup:
-        """Return the drawing of the nodes; for the document of all operators it is made once."""
+    def map(self, document: NowDocument, order: NodeOrder) -> Markup:
+        """Return the map of the nodes; for the document of all operators it is drawn once in each order."""
         with self._drawing:
             if self._drawn is None or self._drawn[0] is not document:
-                self._drawn = document, node_grid(document.nodes)
-            return self._drawn[1]
+                self._drawn = document, {}
+            drawn = self._drawn[1]
+            if order not in drawn:
+                drawn[order] = node_map(document.nodes, order)
+            return drawn[order]
 
     def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
         def visible(run: HeldRun) -> bool:

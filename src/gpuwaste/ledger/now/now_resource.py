@@ -13,10 +13,11 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.now.now_types import NowDocument
 from gpuwaste.ledger.reports.report_question import MAX_ROWS
-from gpuwaste.show.page_query import page_number
+from gpuwaste.show.page_query import choice, page_number
 from gpuwaste.show.resource import FORMS, Follow, Page, PageRequest, ReadCommand, Reading, Renewing, Resource, Share
 
 if TYPE_CHECKING:
+    from gpuwaste.ledger.now.node_groups import NodeOrder
     from gpuwaste.ledger.now.now_reads import NowReads
 
 PAGE: Final = 50  # idle jobs by default
@@ -48,15 +49,22 @@ def now(reading: Reading, scope: Scope, question: NowQuestion) -> NowDocument | 
 def _document(asked: PageRequest) -> NowDocument:
     from gpuwaste.ledger.now.now_page import ROWS
 
-    page_number(asked.query)  # a wrong one is rejected before anything is read
+    page_number(asked.query), _order(asked)  # a wrong one is rejected before anything is read
     return _now(asked.reading).document(asked.scope, MAX_ROWS if asked.form else ROWS)
 
 
 def _page(asked: PageRequest, document: NowDocument) -> str:
     from gpuwaste.ledger.now.now_page import now_page
 
-    grid = _now(asked.reading).grid(document)
-    return now_page(document, page_number(asked.query), asked.frame, lambda other: f"/now?page={other}#nodes", grid)
+    order = _order(asked)
+    drawn = _now(asked.reading).map(document, order)
+    return now_page(document, page_number(asked.query), asked.frame, order, drawn)
+
+
+def _order(asked: PageRequest) -> "NodeOrder":
+    from gpuwaste.ledger.now.node_groups import ORDERS
+
+    return choice(asked.query, "sort", ORDERS)
 
 
 def _all(_: Reading, __: Scope, ___: str) -> None:

@@ -101,6 +101,7 @@ class NodeRow(NodeWithState, kw_only=True, frozen=True):
         ),
     ]
     jobs: Annotated[list[str], Meta(description="The job that holds it.")]
+    wasted_s: Annotated[float, Meta(description="GPU-seconds that its idle GPUs wasted since their jobs began.")] = 0.0
 
 
 class NowDocument(Document, kw_only=True, frozen=True):

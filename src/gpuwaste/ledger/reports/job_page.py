@@ -11,16 +11,16 @@ from markupsafe import Markup
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_size
-from gpuwaste.ledger.curves.curve_types import MOST_NODES
+from gpuwaste.ledger.curves.curve_types import MOST_NODES, MOST_RUNS
 from gpuwaste.ledger.energy.energy_text import energy_words
 from gpuwaste.ledger.fix_words import fix_steps
 from gpuwaste.ledger.level_charts import Span
 from gpuwaste.ledger.reports.job_types import DeviceRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import FindingRow
+from gpuwaste.ledger.reports.resource_use import comparisons
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import cut, duration, gpu_hours, share
+from gpuwaste.show.page_words import GpuTimeUnit, cut, share
 from gpuwaste.slurm.formats.hostlist import expand
 
 TRACKS: Final = 64
@@ -44,18 +44,10 @@ class Track:
     """One GPU of a run with its use over time."""
 
     name: str
+    run: int  # its place in the document
     device: DeviceRow
     cells: Sequence[HourCell]
     ran: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One requested resource, and how much of it was used."""
-
-    name: str
-    requested: str
-    used: str
 
 
 def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
@@ -67,12 +59,15 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
     started = [run for run in runs if run.start is not None]
     start = min((run.start or 0 for run in started), default=document.generated)
     states = Counter(run.state for run in runs)
+    unit = GpuTimeUnit.of(_sum(runs, "gpu_s"))
     return page(
         "job",
         replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
         document=document,
         first=runs[0],
         sentence=job_sentence(document),
+        explained=bool(_cause_of(document)),
+        unit=unit,
         tracks=tracks[:TRACKS],
         gpus=len(tracks),
         node=node,
@@ -81,8 +76,10 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         end=max((run.end or document.generated for run in started), default=start),
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
-        comparisons=_comparisons(runs[0]),
+        comparisons=comparisons(runs[0]),
+        held_cpus=runs[0].cpus if len(runs) == 1 and len(nodes) == 1 else None,
         energy=energy_words(runs[0].energy),
+        drawn=_drawn(runs, tracks),
         curves=f"{path}/curves.json{asked}" if started else "",
         changes=f"{quote(path, safe='/+')}/changes?after={frame.place}" if any(run.end is None for run in runs) else "",
         quantities=QUANTITIES,
@@ -92,10 +89,15 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         predicted=predicted_times(document),
         predicted_of=SHOWN,
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
-        gpu_s=_sum(runs, "gpu_s"),
-        wasted_s=_sum(runs, "wasted_s"),
         exempt_s=_sum(runs, "exempt_s"),
+        exempt_reasons=sorted({reason for run in started for reason in run.totals.exempt_by_reason_s}),
     )
+
+
+def _drawn(runs: Sequence[RunRow], tracks: Sequence[Track]) -> int:
+    """Return how many of these GPUs have curves: those of the newest runs."""
+    places = sorted(range(len(runs)), key=lambda place: runs[place].start or 0, reverse=True)[:MOST_RUNS]
+    return sum(track.run in places for track in tracks)
 
 
 def job_sentence(document: JobDocument) -> str:
@@ -105,16 +107,32 @@ def job_sentence(document: JobDocument) -> str:
     started = [run for run in runs if run.start is not None]
     if not started:
         return f"{job} has not started."
-    gpu_s, idle_s = _sum(runs, "gpu_s"), _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
+    gpu_s, idle_s = _sum(runs, "gpu_s"), _idle_s(runs)
     if not gpu_s:
         return f"{job} held no GPU of its own."
     if not any(run.totals.coverage for run in started):
-        return f"What j{job[1:]} did with its GPUs is not known."
+        return f"{job}: the use of its GPUs is unknown."
     so_far = " so far" if any(run.running for run in started) else ""
-    hours = f"{gpu_hours(idle_s)} of its {gpu_hours(gpu_s)} GPU-hours"
+    unit = GpuTimeUnit.of(gpu_s)
+    if not idle_s:
+        return f"{job}: none of its {unit.words(gpu_s)} were idle{so_far}."
+    hours = f"{unit.figure(idle_s)} of its {unit.words(gpu_s)}"
     idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
-    cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
-    return f"{idle}: {cause}." if cause and idle_s >= _MUCH * gpu_s else f"{idle}."
+    cause = _cause_of(document)
+    return f"{idle}: {cause}." if cause else f"{idle}."
+
+
+def _cause_of(document: JobDocument) -> str:
+    """Return the cause of the largest waste, without its remedy; "" where little was wasted or no cause is known."""
+    gpu_s, idle_s = _sum(document.runs, "gpu_s"), _idle_s(document.runs)
+    if not document.findings or not gpu_s or idle_s < _MUCH * gpu_s:
+        return ""
+    return document.findings[0].title.partition(": ")[0][:200]
+
+
+def _idle_s(runs: Sequence[RunRow]) -> float:
+    """Return the wasted GPU-seconds that are not exempt."""
+    return _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
 
 
 def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
@@ -153,11 +171,12 @@ def _tracks(document: JobDocument) -> list[Track]:
     return [
         Track(
             f"{run.printed_id} GPU {place}" if several else f"GPU {place}",
+            number,
             device,
             cells.get((run.cluster, run.job_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
             (run.start or 0, run.end or document.generated),
         )
-        for run in document.runs
+        for number, run in enumerate(document.runs)
         for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))
     ]
 
@@ -176,31 +195,6 @@ def _place(device: DeviceRow) -> tuple[bool, str, str]:
     return not device.gpu_uuid, device.node or "", device.gpu_uuid or ""
 
 
-def _comparisons(run: RunRow) -> list[Comparison]:
-    """Return requested and used resources; a line without figures is left out."""
-    known = [device for device in run.devices if device.level != "unknown"]
-    used = str(sum(device.level != "none" for device in known)) if known else "not known"
-    found = [Comparison("GPUs", f"{run.gpus or 0} {run.gpu_type[:32]}".rstrip(), used)]
-    if run.cpus:
-        busy = "not known" if run.cpu_efficiency is None else f"{run.cpus * run.cpu_efficiency:.1f}"
-        found.append(Comparison("CPUs", str(run.cpus), busy))
-    if run.mem_req_b or run.max_rss_b:
-        requested = format_size(run.mem_req_b) if run.mem_req_b else "not known"
-        found.append(Comparison("Memory", requested, _memory(run)))
-    if run.elapsed_s is not None:
-        limit = duration(run.time_limit_s) if run.time_limit_s else "no limit"
-        found.append(Comparison("Time", limit, duration(run.elapsed_s)))
-    return found
-
-
-def _memory(run: RunRow) -> str:
-    size = format_size(run.max_rss_b) if run.max_rss_b else ""
-    if run.memory_efficiency is None:
-        return size or "not known"
-    of = share(run.memory_efficiency)
-    return f"{size} ({of})" if size else of
-
-
 def helpdesk_page(document: JobDocument | None, url: str, frame: Frame) -> str:
     """Return the page: only the form, or with the answer for a job; `url` is the base of the pages, "" if unknown."""
     answer = None if document is None else {"document": document, "reply": reply(document, url)}
@@ -215,7 +209,7 @@ def reply(document: JobDocument, url: str) -> Markup:
     for finding in findings:
         lines += [*_cause(finding), ""]
     if not findings:
-        lines += ["gpuwaste has found no cause of waste in this job.", ""]
+        lines += ["gpuwaste found no cause of waste in this job.", ""]
     where = f"{url}/jobs/{document.printed_id}" if url else f"gpuwaste job {document.printed_id}"
     lines.append(f"All figures of the job: {where}")
     return Markup("\n").join(map(harmless, lines))

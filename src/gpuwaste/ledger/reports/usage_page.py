@@ -9,7 +9,7 @@ from gpuwaste.ledger.energy.energy_text import energy_titles, energy_words
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import cut, gpu_hours, share
+from gpuwaste.show.page_words import GpuTimeUnit, cut, date_words, share
 
 ROWS: Final = 50
 STATES: Final = (
@@ -82,6 +82,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: UsageQuery
         more=_more(report, before, asked),
         finding=next((finding for finding in report.findings if finding.fixes), None),
         levels=levels_of(report.totals),
+        unit=GpuTimeUnit.of(report.totals.gpu_s),
         energy=energy_words(report.energy),
         cluster_energy=energy_titles(row.energy for row in report.clusters),
         user_energy=energy_titles(row.energy for row in report.users),
@@ -122,14 +123,30 @@ def job_link(row: JobRow) -> str:
 
 def _sentence(report: ReportDocument, asked: UsageQuery, frame: Frame) -> str:
     totals, (who, theirs, of) = report.totals, _who(report, frame)
-    when = f"in the last {asked.days} days and today" if asked.days else "in this time"
+    when, idle_s = _when(report, asked), unexplained_s(report.totals)
     if not report.job_count:
-        return f"{who[0].upper()}{who[1:]} had no jobs with GPUs {when}."
+        return f"{who[0].upper()}{who[1:]} {'have' if who == 'you' else 'has'} no jobs with GPUs {when}."
+    unit = GpuTimeUnit.of(totals.gpu_s)
+    hours = f"{theirs}{unit.words(totals.gpu_s)}{of} {when}"
     if not totals.coverage:
-        return f"What {who} did with {gpu_hours(totals.gpu_s)} GPU-hours {when} is not known."
-    idle_s = unexplained_s(totals)
-    hours = f"{gpu_hours(idle_s)} of {theirs}{gpu_hours(totals.gpu_s)} GPU-hours{of} {when}"
-    return f"{hours} were idle without a known reason ({share(idle_s, totals.gpu_s)})."
+        return f"The use of {hours} is unknown."
+    if not idle_s:
+        return f"None of {hours} were idle without a known reason."
+    share_idle = share(idle_s, totals.gpu_s)
+    return f"{unit.figure(idle_s)} of {hours} were idle without a known reason ({share_idle})."
+
+
+def _when(report: ReportDocument, asked: UsageQuery) -> str:
+    """Return the window in words; the days are UTC."""
+    first, last = date_words(report.start), date_words(max(report.start, report.end - 1))
+    if asked.days:
+        same_year = first.rpartition(" ")[2] == last.rpartition(" ")[2]
+        return f"since {date_words(report.start, year=not same_year)}"
+    if first == last:
+        return f"on {first}"
+    begin, end = first.split(" "), last.split(" ")
+    same = 2 if begin[1:] == end[1:] else 1 if begin[2] == end[2] else 0
+    return f"from {' '.join(begin[: 3 - same])} to {last}"
 
 
 def _who(report: ReportDocument, frame: Frame) -> tuple[str, str, str]:
@@ -148,10 +165,10 @@ def _more(report: ReportDocument, before: GpuTime | None, asked: UsageQuery) -> 
 def _worst(worst: NameRow | None, totals: GpuTime) -> str:
     if worst is None or not totals.wasted_s or worst.wasted_s < _MOST_OF_IT * totals.wasted_s:
         return ""
-    part = f"{share(worst.wasted_s, totals.wasted_s)} of the wasted GPU-hours"
-    if worst.jobs == 1:
-        return f"Job {cut(worst.name)} caused {part}."
-    return f"{worst.jobs} jobs named {cut(worst.name)} caused {part}."
+    part = "all" if worst.wasted_s == totals.wasted_s else share(worst.wasted_s, totals.wasted_s)
+    of = "of the idle time, exempt time included" if totals.exempt_s else "of it"
+    jobs = "Job" if worst.jobs == 1 else f"{worst.jobs} jobs named"
+    return f"{jobs} {cut(worst.name)} caused {part} {of}."
 
 
 def _trend(totals: GpuTime, before: GpuTime | None, days: int | None) -> str:

@@ -1,21 +1,23 @@
 "use strict";
-// A job's curves: one small chart for each GPU, all on one axis of time. The page is whole without it.
+// A job's curves: one small chart for each GPU, all on one axis of time, loaded when they come into view. The page is
+// whole without it.
 (function () {
   const place = document.getElementById("curves");
   if (!place) return;
   const GIB = 2 ** 30;
+  const HELD_CPUS = Number(place.dataset.cpus) || null; // of a job on one node
   const QUANTITIES = {
     util_pct: { name: "utilization", unit: "%", divisor: 1, hour: "util_pct", top: () => 100 },
     mem_used_b: { name: "memory", unit: "GiB", divisor: GIB, hour: "mem_max_b", top: (gpu) => gpu.mem_total_b },
     power_w: { name: "power", unit: "W", divisor: 1, hour: "power_w", top: (gpu) => gpu.power_limit_w },
     sm_pct: { name: "busy multiprocessors", unit: "%", divisor: 1, hour: null, top: () => 100 },
-    cpus: { name: "busy CPUs", unit: "CPUs", divisor: 1, hour: "cpus", top: () => null },
+    cpus: { name: "busy CPUs", unit: "CPUs", divisor: 1, hour: "cpus", top: () => HELD_CPUS },
   };
   const FAILED = {
     401: "You are signed out. Reload this page to sign in.",
     404: "Not found.",
-    429: "Too many requests for curves. Close and open them again in a minute.",
-    503: "The hub is fetching the curves of other jobs. Close and open them again in a few seconds.",
+    429: "Too many requests for curves. Load them again in a minute.",
+    503: "The hub is fetching the curves of other jobs. Load them again in a few seconds.",
   };
   const MOST_PLOTS = 16; // at a time
   const HEIGHT = 96;
@@ -23,11 +25,12 @@
   const status = place.querySelector("[role=status]");
   const tabs = place.querySelector("fieldset");
   const plots = place.querySelector(".plots");
-  const more = place.querySelector("button");
+  const more = place.querySelector(".more");
+  const again = place.querySelector(".again");
   const link = place.querySelector("a");
+  const NEAR = "200px"; // loaded so far before they can be seen
   let rows = {}; // of each quantity
   let shown = [];
-  let state = "new";
 
   const two = (number) => String(number).padStart(2, "0");
   const clock = (at) => `${two(at.getHours())}:${two(at.getMinutes())}`;
@@ -40,7 +43,7 @@
 
   function say(lines) {
     status.replaceChildren(
-      ...lines.map((line) => Object.assign(document.createElement("p"), { className: "muted small", textContent: line })),
+      ...[...new Set(lines)].map((line) => Object.assign(document.createElement("p"), { className: "muted small", textContent: line })),
     );
   }
 
@@ -136,7 +139,7 @@
     const lines = [];
     const nodes = found.runs.flatMap((run) => run.nodes);
     for (const node of nodes.filter((one) => one.words)) {
-      const instead = node.gpus.length ? "" : node.hours.length ? "; shown is what the ledger has of each hour" : "; the ledger has no hours of it either";
+      const instead = node.gpus.length ? "" : node.hours.length ? "; the curves show hourly means instead" : "; no hourly means exist either";
       lines.push(`${node.node}: ${node.words}${instead}.`);
     }
     const slots = new Set(nodes.filter((node) => node.interval_ms).map((node) => Math.round(node.interval_ms / 1000)));
@@ -164,11 +167,26 @@
     });
   }
 
+  // Hours differ in length, and each but the last ends where the next begins: they count by their time.
+  function meanOf(row) {
+    let sum = 0;
+    let whole = 0;
+    row.mean.forEach((value, index) => {
+      const weight = row.stepped ? (index + 1 < row.x.length ? row.x[index + 1] - row.x[index] : 0) : 1;
+      if (value === null) return;
+      sum += value * weight;
+      whole += weight;
+    });
+    return whole ? sum / whole : 0;
+  }
+
   function summary(row) {
     const values = known(row.mean);
-    if (!values.length) return "not known";
-    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    return `mean ${figure(mean, row.quantity)}, maximum ${figure(Math.max(...known(row.max || row.mean)), row.quantity)}`;
+    if (!values.length) return "unknown";
+    const mean = meanOf(row);
+    const most = Math.max(...known(row.max || row.mean));
+    const held = row.quantity === QUANTITIES.cpus && HELD_CPUS ? `, ${HELD_CPUS} held` : "";
+    return `mean ${figure(mean, row.quantity)}, maximum ${figure(most, row.quantity)}${held}`;
   }
 
   function plotted(row, span, last, colours) {
@@ -212,7 +230,7 @@
               if (value === undefined) values.textContent = summary(row);
               else {
                 const at = new Date(chart.data[0][index]);
-                values.textContent = `${day(at)} ${clock(at)}: ${value === null ? "not known" : figure(value, row.quantity)}`;
+                values.textContent = `${day(at)} ${clock(at)}: ${value === null ? "unknown" : figure(value, row.quantity)}`;
               }
             },
           ],
@@ -255,22 +273,46 @@
     for (const input of inputs) input.closest("label").hidden = !rows[input.value].length;
     const first = inputs.find((input) => rows[input.value].length);
     tabs.hidden = !first;
-    if (!first) return;
+    place.querySelector(".use").hidden = !first;
+    if (!first) {
+      plots.replaceChildren();
+      return;
+    }
+    tabs.disabled = false;
     first.checked = true;
     draw(false);
   }
 
+  // The room that the charts will need, so that what is below does not move when they arrive.
+  function reserve() {
+    const boxes = [];
+    for (let index = 0; index < Math.min(MOST_PLOTS, Number(place.dataset.gpus)); index++) {
+      const box = document.createElement("figure");
+      box.className = "room";
+      boxes.push(box);
+    }
+    plots.replaceChildren(...boxes);
+    tabs.hidden = false;
+  }
+
+  function failed(words) {
+    tabs.hidden = true;
+    plots.replaceChildren();
+    say([words]);
+    again.hidden = false;
+  }
+
   async function load() {
-    state = "asked";
-    say(["Fetching the samples from the job's nodes."]);
+    again.hidden = true;
+    reserve();
+    say(["Loading the samples from the job's nodes."]);
     let answer;
     let text;
     try {
       answer = await fetch(link.href);
       text = await answer.text();
     } catch {
-      state = "new";
-      say(["The hub does not answer. Close and open the curves again."]);
+      failed("The hub does not answer.");
       return;
     }
     if (answer.ok) {
@@ -278,16 +320,20 @@
       present(text);
       requestAnimationFrame(() => setTimeout(() => performance.measure("curves-drawn", "curves-data"), 0));
     } else {
-      state = "new";
-      say([FAILED[answer.status] || `The hub answers with status ${answer.status}. Its log has the reason.`]);
+      failed(FAILED[answer.status] || `The hub answered with status ${answer.status}. Its log has the reason.`);
     }
   }
 
-  function opened() {
-    if (place.open && state === "new") load();
-  }
+  const watch = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watch.disconnect();
+      load();
+    },
+    { rootMargin: NEAR },
+  );
 
-  place.addEventListener("toggle", opened);
+  again.addEventListener("click", load);
   tabs.addEventListener("change", () => draw(false));
   more.addEventListener("click", () => draw(true));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shown.length && draw(false));
@@ -296,6 +342,7 @@
       if (plots.clientWidth && chart.width !== plots.clientWidth) chart.setSize({ width: plots.clientWidth, height: chart.height });
     }
   }).observe(plots);
-  if (location.hash === "#curves") place.open = true;
-  opened();
+  reserve();
+  say(["The curves load when they come into view."]);
+  watch.observe(place);
 })();

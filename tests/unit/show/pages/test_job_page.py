@@ -69,3 +69,26 @@ def test_profiling_is_shown_where_it_was_read() -> None:
     assert "Profiling" in found.said("h3")
     assert "8 %" in found.said("td")
     assert "3.0 GiB" in found.said("td")
+
+
+def test_the_waste_is_said_once_and_each_way_out_can_be_copied() -> None:
+    """The headline alone has the wasted hours; "either" and "or" each have a line and a button to copy it."""
+    found = Reading(job_page(documents.read(documents.one_job()), Frame()))
+    assert "3.0 of its 4.0 GPU-hours were idle (75 %)" in found.said("h1")
+    assert "wasted" not in found.said("p").replace("Idle, wasted and unknown", "").replace("Wasted: never", "")
+    words = " ".join(found.said("p").split())
+    assert "Either ask for 1 GPU instead of 4" in words
+    assert "or use all 4 GPUs: start a process for each:" in words
+    copied = [one["data-copy"] for one in found.all("button") if one.get("data-copy")]
+    assert copied == ["#SBATCH --gres=gpu:a100:1", "torchrun --nproc_per_node=4"]
+
+
+def test_used_resources_have_their_share_of_the_request() -> None:
+    """Two of eight CPUs are 25 %; an unknown share is left empty, not 0."""
+    found: Any = documents.read(documents.one_job())
+    run = replace(found.runs[0], cpus=8, cpu_efficiency=0.26, mem_req_b=None, max_rss_b=1 << 30, memory_efficiency=None)
+    cells = Reading(job_page(replace(found, runs=[run]), Frame())).words["td"]
+    at = cells.index("CPUs")
+    assert [cell.strip() for cell in cells[at : at + 4]] == ["CPUs", "8", "2.1", "26 %"]
+    at = cells.index("Memory")
+    assert [cell.strip() for cell in cells[at : at + 4]] == ["Memory", "unknown", "1.0 GiB", "Time"]

@@ -10,7 +10,7 @@ import pytest
 from gpuwaste.show.static_files import PREFIX, served_files, static_files, static_url
 
 FOLDER = resources.files("gpuwaste.show") / "static"
-OURS = {"charts.css", "curves.js", "follow.js", "gpuwaste.css", "gpuwaste.js", "icon.svg", "VENDORED.toml"}
+OURS = {"charts.css", "curves.js", "follow.js", "gpuwaste.css", "gpuwaste.js", "icon.svg", "map.js", "VENDORED.toml"}
 CSS = (FOLDER / "gpuwaste.css").read_text(encoding="utf-8")
 
 
@@ -67,7 +67,7 @@ def test_texts_and_marks_stand_out(dark: bool) -> None:
 
 def test_the_style_sheet_and_the_script_name_nothing_elsewhere() -> None:
     """The policy would refuse it."""
-    for name in ("gpuwaste.css", "gpuwaste.js", "curves.js", "follow.js"):
+    for name in ("gpuwaste.css", "gpuwaste.js", "curves.js", "follow.js", "map.js"):
         text = (FOLDER / name).read_text(encoding="utf-8")
         assert "http" not in text
         assert "@import" not in text

@@ -11,17 +11,17 @@ from gpuwaste.show.page_words import cut, duration, gpu_hours, in_gpu_hours, sha
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (61, "1 min 1 s"), (8040, "2 h 14 min"), (7200, "2 h"),
-     (86_400, "1 d"), (90_000, "1 d 1 h"), (None, "not known")],
+     (86_400, "1 d"), (90_000, "1 d 1 h"), (None, "unknown")],
 )  # fmt: skip
 def test_a_duration_has_its_two_largest_units(seconds: float | None, expected: str) -> None:
-    """As one says it; what is not known is no number."""
+    """As one says it; what is unknown is no number."""
     assert duration(seconds) == expected
 
 
 @pytest.mark.parametrize(
     ("part", "whole", "expected"),
-    [(0, 1, "0 %"), (0.001, 1, "<1 %"), (0.4, 1, "40 %"), (0.999, 1, ">99 %"), (1, 1, "100 %"), (1, 0, "not known"),
-     (None, 1, "not known")],
+    [(0, 1, "0 %"), (0.001, 1, "<1 %"), (0.4, 1, "40 %"), (0.999, 1, ">99 %"), (1, 1, "100 %"), (1, 0, "unknown"),
+     (None, 1, "unknown")],
 )  # fmt: skip
 def test_a_share_is_0_or_100_only_where_it_is_none_or_all(part: float | None, whole: float, expected: str) -> None:
     """A little is not nothing, and almost all is not all."""
@@ -30,7 +30,7 @@ def test_a_share_is_0_or_100_only_where_it_is_none_or_all(part: float | None, wh
 
 def test_gpu_hours_have_one_decimal_and_below_an_hour_two() -> None:
     """With a separator between thousands and no last 0 below an hour: 0.09 of 0.16 is 57 %; a little is not nothing."""
-    assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0", "1,234.6", "not known")
+    assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0", "1,234.6", "unknown")
     assert [gpu_hours(seconds) for seconds in (1, 18, 324, 360, 576, 1800, 3582, 3600)] == [
         "<0.01", "0.01", "0.09", "0.1", "0.16", "0.5", "1.0", "1.0",
     ]  # fmt: skip
@@ -55,12 +55,12 @@ def test_gpu_hours_come_with_their_unit() -> None:
 
 
 def test_a_time_is_utc_for_programs_and_people() -> None:
-    """The element's time and title are UTC; a time that no calendar has is not known."""
+    """The element's time and title are UTC; a time that no calendar has is unknown."""
     found = str(utc(1_700_000_000))
     assert found == (
         '<time datetime="2023-11-14T22:13:20Z" title="2023-11-14 22:13:20 UTC">2023-11-14 22:13 UTC</time>'
     )
-    assert [utc(value) for value in (None, -1, 10**15)] == ["not known"] * 3
+    assert [utc(value) for value in (None, -1, 10**15)] == ["unknown"] * 3
 
 
 def test_a_text_is_cut_with_a_mark() -> None:
