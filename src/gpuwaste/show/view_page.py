@@ -13,7 +13,17 @@ from gpuwaste.show.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.show.charts.svg import finite
 from gpuwaste.show.charts.time_axis import local, time_words, zone_name
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.view_document import Cell, Column, Fact, ViewDocument, ViewsDocument, number_text, value_text
+from gpuwaste.show.view_document import (
+    Cell,
+    Column,
+    Fact,
+    ViewDocument,
+    ViewsDocument,
+    column_title,
+    first_sentence,
+    number_text,
+    value_text,
+)
 
 ROWS: Final = 50
 PREVIOUS: Final = "previous"
@@ -131,6 +141,7 @@ def view_body(
     first = (number - 1) * ROWS
     rows = document.rows[first : first + ROWS]
     sentences = [_cut(sentence, _LONGEST_SENTENCE) for sentence in document.narrative[:_MOST_SENTENCES]]
+    notes = [note for note in document.notes if note != first_sentence(document)]
     zeros = _zeros(document)
     kept = [index for index, column in enumerate(document.columns) if column not in zeros]
     pages = [("previous", page_link(number - 1))] if number > 1 else []
@@ -140,9 +151,9 @@ def view_body(
         title=_cut(document.title, _LONGEST_SENTENCE),
         question=_cut(document.question, _LONGEST_SENTENCE),
         window=window_words(document, zone),
-        sentence=sentences[0] if sentences else f"{_cut(document.title, _LONGEST_SENTENCE)}: nothing in this window.",
+        sentence=_cut(first_sentence(document), _LONGEST_SENTENCE),
         narrative=sentences[1:],
-        notes=[_cut(note, _LONGEST_SENTENCE) for note in document.notes[:_MOST_SENTENCES]],
+        notes=[_cut(note, _LONGEST_SENTENCE) for note in notes[:_MOST_SENTENCES]],
         charts=[drawn(chart, f"chart{index}", zone) for index, chart in enumerate(document.charts[:MOST_CHARTS])],
         columns=[_heading(document.columns[index], index, document.rows) for index in kept],
         rows=[[cell(row[index], document.columns[index].unit, zone) for index in kept] for row in rows],
@@ -190,12 +201,10 @@ def _is_zero(value: Cell) -> bool:
 
 
 def _heading(column: Column, index: int, rows: Sequence[Sequence[Cell]]) -> Heading:
-    title, unit = _cut(column.title, _LONGEST), column.unit
-    if unit == "UTC s":
+    title = _cut(column_title(column), _LONGEST)
+    if column.unit == "UTC s":
         return Heading(title, "time")
-    kind = "text" if any(isinstance(row[index], str) for row in rows) else "number"
-    plain = unit in {"", "s", "share"} or unit.casefold() in title.casefold()
-    return Heading(title if plain else f"{title}, {_cut(unit, _LONGEST)}", kind)
+    return Heading(title, "text" if any(isinstance(row[index], str) for row in rows) else "number")
 
 
 def cell(value: Cell, unit: str, zone: tzinfo) -> CellWords:

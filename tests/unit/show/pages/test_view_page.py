@@ -149,7 +149,7 @@ def test_how_it_is_computed_is_shown() -> None:
 def test_an_empty_view_says_so() -> None:
     """Without rows, charts and sentences the page still has a first line and says what is missing."""
     found = read(view(rows=[], rows_left_out=0, charts=[], narrative=[], facts=[], parameters={}, clusters=[]))
-    assert found.said("h1") == "Waits: nothing in this window."
+    assert found.said("h1") == "Nothing in this window."
     assert "No rows in this window." in found.said("p")
     assert not found.charts()
 
