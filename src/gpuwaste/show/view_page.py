@@ -18,7 +18,6 @@ from gpuwaste.show.view_document import (
     Column,
     Fact,
     ViewDocument,
-    ViewsDocument,
     column_title,
     first_sentence,
     number_text,
@@ -29,13 +28,22 @@ ROWS: Final = 50
 PREVIOUS: Final = "previous"
 NOTHING: Final = "none"
 """The values of `compare` in a link: with the period before, with nothing."""
-_DAYS: Final = (7, 30, 90, 365)
+DAYS: Final = (7, 30, 90, 365)
 MOST_CHARTS: Final = 12
 _MOST_FACTS: Final = 200
 _MOST_SENTENCES: Final = 40
 _LONGEST: Final = 60
 _LONGEST_SENTENCE: Final = 600
 _LONGEST_QUERY: Final = 20_000
+
+
+def link_names(endings: Sequence[str], charts: int) -> dict[str, str]:
+    """Return the name of the link to each form of a view, by its ending: csv, json, svg, 2.svg."""
+    files = {ending: {"csv": "table (CSV)", "json": "data (JSON)"}.get(ending, "figures (JSON)") for ending in endings}
+    for number in range(1, charts + 1):
+        name = "chart" if charts == 1 else f"chart {number}"
+        files["svg" if number == 1 else f"{number}.svg"] = f"{name} (SVG)"
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class ViewForm:
     @property
     def choices(self) -> Sequence[int]:
         """The numbers of days that can be chosen."""
-        return sorted({*_DAYS, self.days}) if self.days else _DAYS
+        return sorted({*DAYS, self.days}) if self.days else DAYS
 
 
 def view_page(
@@ -121,11 +129,6 @@ def view_page(
 ) -> str:
     """Return the page of a view with the given page of its table; `page_link` returns the link of another one."""
     return page("view", frame, view=view_body(document, number, page_link, frame.links), form=form or ViewForm())
-
-
-def views_page(document: ViewsDocument, frame: Frame) -> str:
-    """Return the page that lists the available views."""
-    return page("views", frame, views=document.views)
 
 
 def view_body(

@@ -1,8 +1,8 @@
 """View: a file of `views/` with its question and its answer, and the document made from it.
 
-A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrative.py), SUPERLATIVES (views/ranking.py) if
-a sentence has one, and FINDING if a share says how much is lost. It is found without registration; its name is the
-file's.
+A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrative.py), SUPERLATIVES (views/ranking.py)
+if a sentence has one, and FINDING if a share says how much is lost. It is found without registration; its name is that
+of the file.
 """
 
 from collections.abc import Callable, Sequence

@@ -355,6 +355,8 @@ def test_an_end_that_is_not_known_is_in_no_share() -> None:
         found = document(runs, name, MONTH_LONG)
         expected = sum(run.state in states for run in known) / len(known)
         assert {entry.id: entry.value for entry in found.facts}[share] == pytest.approx(expected)
-        assert any("The end state of 140 jobs is unknown; the shares are without them." in one for one in found.narrative)
+        assert any(
+            "The end state of 140 jobs is unknown; the shares are without them." in one for one in found.narrative
+        )
         nothing = document(TABLES["unknown ends"](), name, MONTH_LONG)
         assert not any("%" in sentence for sentence in nothing.narrative)

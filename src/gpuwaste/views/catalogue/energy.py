@@ -16,9 +16,7 @@ from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Energy of GPUs"
-QUESTION: Final = (
-    "How much energy do the GPUs of jobs use, who uses it, how much of it is wasted, and what does it cost?"
-)
+QUESTION: Final = "How much energy do GPUs use, who uses it, and what does it cost?"
 SENTENCES: Final = (
     "The GPUs of jobs used {energy_kwh+}, {energy_by_day} per day.",
     "Energy was measured in {measured_share+} of the GPU-time.",
@@ -51,9 +49,7 @@ _NOTES: Final = (
 )
 _NONE: Final = "No energy was measured in this window."
 _CPU_NOTE: Final = "Energy of CPUs is that of GPU jobs; no other figure includes it."
-_COST_NOTE: Final = (
-    "Cost and CO2e include the PUE of the site; the energy of each hour has the price of that hour."
-)
+_COST_NOTE: Final = "Cost and CO2e include the PUE of the site; the energy of each hour has the price of that hour."
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_j", "cpu_energy_ms")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.ledger.tally import Tally
@@ -88,7 +88,12 @@ def answer(asking: ViewQuery) -> Answer:
     if before.held:
         facts.add("before", before.name, "", "month before")
         facts.add("before_held_hours", before.held, "GPU-hours", "GPU-hours held in the month before")
-        facts.share("before_wasted_share", before.wasted, before.held, "share of the GPU-hours of the month before that was wasted")
+        facts.share(
+            "before_wasted_share",
+            before.wasted,
+            before.held,
+            "share of the GPU-hours of the month before that was wasted",
+        )
     shown = [month for month in (this, before) if month.held]
     table = [[one.name, one.held, one.wasted / one.held, *(one.hours[kind] for kind in _KINDS)] for one in shown]
     return Answer(facts, _COLUMNS, table, [_chart(shown)], _NOTES, weight=OVERVIEW)
@@ -104,9 +109,11 @@ def months(window: Window) -> list[tuple[str, tuple[int, int]]]:
     begin = last.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     before = (begin - timedelta(days=1)).replace(day=1)
     edges = (int(before.timestamp()), int(begin.timestamp()), max(window.end, 1))
-    whole = window.end >= int((begin + timedelta(days=32)).replace(day=1).timestamp())
-    name = f"{begin:%B %Y}" if whole else f"{begin:%B %Y} so far" if window.end == window.now else f"{begin:%B %Y}"
-    return [(name, (edges[1], edges[2])), (f"{before:%B %Y}", (edges[0], edges[1]))]
+    rest_s = (begin + timedelta(days=32)).replace(day=1).timestamp() - edges[2]
+    so_far = (
+        " so far" if rest_s > 0 and window.now - window.end < DAY_S else f" until day {last.day}" if rest_s > 0 else ""
+    )
+    return [(f"{begin:%B %Y}{so_far}", (edges[1], edges[2])), (f"{before:%B %Y}", (edges[0], edges[1]))]
 
 
 def _hours(asking: ViewQuery, edges: tuple[int, int]) -> dict[str, float]:

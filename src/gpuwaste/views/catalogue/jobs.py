@@ -11,7 +11,7 @@ from gpuwaste.views.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Jobs by day"
-QUESTION: Final = "How many jobs are submitted, start and end each day, how do they end, and how much do they hold?"
+QUESTION: Final = "How many jobs are submitted, start and end each day, and how do they end?"
 SENTENCES: Final = (
     "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} per day.",
     "{completed_share} of the jobs that ended completed.",

@@ -9,7 +9,7 @@ from gpuwaste.views.charting import RUNS_NOTE, gpus_note, sideways, without_deta
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Kinds of jobs"
-QUESTION: Final = "How many jobs are array tasks, interactive or short, and how many GPU-hours do they hold?"
+QUESTION: Final = "How many jobs are array tasks, interactive or short?"
 SENTENCES: Final = (
     "{short_share} of the {runs} that ran and ended were short.",
     "{array_share} of the jobs were array tasks; {interactive_share} of the jobs were interactive.",

@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column, ViewFacts
-from gpuwaste.views.charting import PER_DECADE, ROUNDED_UP, RUNS_NOTE, binned, columns_needed, decade_edges, without_waits
+from gpuwaste.views.charting import (
+    PER_DECADE,
+    ROUNDED_UP,
+    RUNS_NOTE,
+    binned,
+    columns_needed,
+    decade_edges,
+    without_waits,
+)
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Priority and waits"
@@ -30,8 +38,8 @@ _MAIN: Final[Role] = "main"
 _NOTES: Final = (
     RUNS_NOTE,
     (
-        "Priority is the last one in accounting. Fair share is a part of it, as are age, size, partition and QOS, by the "
-        "weights of the site; a long wait raises it. Accounting does not have the fair share by itself."
+        "Priority is the last one in accounting. Fair share is a part of it, as are age, size, partition and QOS, by "
+        "the weights of the site; a long wait raises it. Accounting does not have the fair share by itself."
     ),
     f"Waits are from submission to start, rounded up by at most {ROUNDED_UP}.",
 )

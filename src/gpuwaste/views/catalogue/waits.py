@@ -11,7 +11,7 @@ from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, listing
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Waits"
-QUESTION: Final = "How long do jobs wait, by partition and size, and by the hour at which they are submitted?"
+QUESTION: Final = "How long do jobs wait, by partition, size and hour of submission?"
 SENTENCES: Final = (
     "Half of the jobs that started waited {wait_p50_s} or less; one in twenty waited longer than {wait_p95_s}.",
     "The longest wait was {wait_longest_s}; {wait_long_share} of the jobs waited longer than an hour.",
@@ -78,7 +78,7 @@ def answer(asking: ViewQuery) -> Answer:
     ]
     notes = [
         RUNS_NOTE,
-        "Waits are from submission to start, of jobs that started in the window; time on hold or not eligible counts too.",
+        "Waits are from submission to start, of jobs that started in the window; time on hold counts too.",
         f"Hours of the day are {zone}; hourly waits are rounded up by at most {ROUNDED_UP}.",
         *_left_out(ranked, small),
     ]
