@@ -79,7 +79,7 @@ def test_days_and_accounts(store: HubStore) -> None:
     assert found.narrative == [
         "The GPUs of jobs used 4.00 kWh, 2.00 kWh per day.",
         "Energy was measured in 67 % of the GPU-time.",
-        "Of 4.00 kWh it is known that 1.00 kWh were wasted, 25 % of that energy.",
+        "1.00 kWh were wasted, 25 % of the 4.00 kWh for which this is known.",
         "Account proj2 used most: 3.00 kWh, 75 % of all energy.",
         "User bob used most: 3.00 kWh, 75 % of all energy.",
     ]

@@ -109,10 +109,9 @@ def months(window: Window) -> list[tuple[str, tuple[int, int]]]:
     begin = last.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     before = (begin - timedelta(days=1)).replace(day=1)
     edges = (int(before.timestamp()), int(begin.timestamp()), max(window.end, 1))
-    rest_s = (begin + timedelta(days=32)).replace(day=1).timestamp() - edges[2]
-    so_far = (
-        " so far" if rest_s > 0 and window.now - window.end < DAY_S else f" until day {last.day}" if rest_s > 0 else ""
-    )
+    cut = edges[2] < (begin + timedelta(days=32)).replace(day=1).timestamp()
+    current = window.now - window.end < DAY_S
+    so_far = "" if not cut else " so far" if current else f", days 1 to {last.day}"
     return [(f"{begin:%B %Y}{so_far}", (edges[1], edges[2])), (f"{before:%B %Y}", (edges[0], edges[1]))]
 
 
