@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
-from gpuwaste.show.chart import Chart
+from gpuwaste.show.chart import Bars, Chart, Lines
 from gpuwaste.show.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.show.charts.svg import finite
 from gpuwaste.show.charts.time_axis import local, time_words, zone_name
@@ -52,6 +52,8 @@ class DrawnChart:
 
     wide: Markup
     narrow: Markup
+    zoomable: bool = False
+    """Whether it is over time or another number: zoom.js can show a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,20 @@ class ViewForm:
 
 
 def view_page(
-    document: ViewDocument, number: int, frame: Frame, page_link: Callable[[int], str], form: ViewForm | None = None
+    document: ViewDocument,
+    number: int,
+    frame: Frame,
+    page_link: Callable[[int], str],
+    form: ViewForm | None = None,
+    *,
+    json: str = "",
 ) -> str:
-    """Return the page of a view with the given page of its table; `page_link` returns the link of another one."""
-    return page("view", frame, view=view_body(document, number, page_link, frame.links), form=form or ViewForm())
+    """Return the page of a view with the given page of its table; `page_link` returns the link of another one.
+
+    `json` is the link to the document, from which zoom.js draws.
+    """
+    body = view_body(document, number, page_link, frame.links)
+    return page("view", frame, view=body, form=form or ViewForm(), json=json)
 
 
 def view_body(
@@ -181,7 +193,8 @@ def window_words(document: ViewDocument, zone: tzinfo) -> str:
 def drawn(chart: Chart, key: str, zone: tzinfo, desk: int = WIDE) -> DrawnChart:
     """Return a chart in two widths; `key` is unique in the page."""
     wide, narrow = (chart_svg(chart, size, f"{key}-{size}", zone) for size in (desk, NARROW))
-    return DrawnChart(Markup(wide), Markup(narrow))  # noqa: S704 chart_svg escapes every text
+    zoomable = isinstance(chart, Bars | Lines) and chart.x.scale != "category"
+    return DrawnChart(Markup(wide), Markup(narrow), zoomable)  # noqa: S704 chart_svg escapes every text
 
 
 def _range_words(first: int, count: int, document: ViewDocument) -> str:

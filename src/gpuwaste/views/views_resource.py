@@ -146,6 +146,7 @@ def _page(asked: PageRequest, document: ViewDocument | ComparisonDocument) -> st
             replace(asked.frame, links=_links(path, linked, min(MOST_CHARTS, charts))),
             lambda other: f"{path}?{linked}&page={other}#table",
             _form(asked.query, document.clusters),
+            json=f"{path}.json?{linked}",
         )
     before = _fixed(document.before, text(asked.query, "other_clusters") or clusters, offset)
     after = _fixed(document.after, clusters, offset)
