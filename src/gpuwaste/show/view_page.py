@@ -98,6 +98,8 @@ class ViewBody:
     rows: Sequence[Sequence[CellWords]]
     range: str
     zeros: str
+    unknown: str
+    """Columns that are unknown in every row, and left out as those of 0."""
     pages: Sequence[tuple[str, str]]
     links: Sequence[tuple[str, str]]
     facts: Sequence[FactWords]
@@ -157,8 +159,8 @@ def view_body(
     rows = document.rows[first : first + ROWS]
     sentences = [_cut(sentence, _LONGEST_SENTENCE) for sentence in document.narrative[:_MOST_SENTENCES]]
     notes = [note for note in document.notes if note != first_sentence(document)]
-    zeros = _zeros(document)
-    kept = [index for index, column in enumerate(document.columns) if column not in zeros]
+    zeros, unknown = _columns_of(document, _is_zero), _columns_of(document, lambda value: value is None)
+    kept = [index for index, column in enumerate(document.columns) if column not in (*zeros, *unknown)]
     pages = [("previous", page_link(number - 1))] if number > 1 else []
     pages += [("next", page_link(number + 1))] if number < last else []
     return ViewBody(
@@ -174,6 +176,7 @@ def view_body(
         rows=[[cell(row[index], document.columns[index].unit, zone) for index in kept] for row in rows],
         range=_range_words(first, len(rows), document),
         zeros=", ".join(_cut(column.title, _LONGEST) for column in zeros),
+        unknown=", ".join(_cut(column.title, _LONGEST) for column in unknown),
         pages=pages,
         links=list(links.items()),
         facts=[_fact(fact) for fact in document.facts[:_MOST_FACTS]],
@@ -203,12 +206,12 @@ def _range_words(first: int, count: int, document: ViewDocument) -> str:
     return f"Rows {first + 1:,} to {first + count:,} of {total:,}{left_out}"
 
 
-def _zeros(document: ViewDocument) -> list[Column]:
-    """Return the number columns that are 0 in every row: the table is more readable without them."""
+def _columns_of(document: ViewDocument, same: Callable[[Cell], bool]) -> list[Column]:
+    """Return the columns with such a value in every row: the table is more readable without them."""
     return [
         column
         for index, column in enumerate(document.columns)
-        if document.rows and all(_is_zero(row[index]) for row in document.rows)
+        if document.rows and all(same(row[index]) for row in document.rows)
     ]
 
 

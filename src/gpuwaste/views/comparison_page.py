@@ -54,6 +54,7 @@ class ComparisonBody:
     """Whether a change could be tested; else the table has no such column."""
     same: str
     pairs: Sequence[tuple[DrawnChart | None, DrawnChart | None]]
+    method: Sequence[str]
     notes: Sequence[str]
 
 
@@ -88,7 +89,8 @@ def comparison_body(
             (_half(before, f"a{index}", zone), _half(after, f"b{index}", zone))
             for index, (before, after) in enumerate(_pairs(document))
         ],
-        notes=[cut(note, _LONGEST_TEXT) for note in dict.fromkeys([*document.notes, *document.after.notes])],
+        method=[cut(note, _LONGEST_TEXT) for note in document.notes],
+        notes=[cut(note, _LONGEST_TEXT) for note in document.after.notes],
     )
 
 
@@ -103,7 +105,8 @@ def _change(change: Change, zone: tzinfo) -> ChangeWords:
     test = _TEST[change.beyond_noise]
     if change.low is not None and change.high is not None:
         test = f"{test}: {' to '.join(_signed(end, change.unit, zone) for end in (change.low, change.high))}"
-    return ChangeWords(cut(change.means, _LONGEST_TEXT), before, after, difference, test)
+    means = f"{change.means[:1].upper()}{change.means[1:]}"
+    return ChangeWords(cut(means, _LONGEST_TEXT), before, after, difference, test)
 
 
 def _signed(value: float, unit: str, zone: tzinfo) -> str:

@@ -63,7 +63,7 @@ def dashboard_of(documents: Sequence[Document], link: Callable[[str], str], zone
         window=" ".join(window_words(side, zone) for side in _sides(first)),
         picture=picture,
         picture_link=link(first.view) if first else "",
-        cards=shown,
+        cards=sorted(shown, key=lambda card: not card.chart),
         folded=[card for document, card in cards if not _has_data(document)],
     )
 

@@ -39,9 +39,10 @@
   }
 
   function colourOf(role) {
-    const probe = made("span", { className: `chart role-${role}`, hidden: true });
+    const mark = made("span", { className: `role-${role}` });
+    const probe = made("span", { className: "chart", hidden: true }, mark);
     place.append(probe);
-    const colour = getComputedStyle(probe).getPropertyValue("--role").trim();
+    const colour = getComputedStyle(mark).getPropertyValue("--role").trim();
     probe.remove();
     return colour;
   }
@@ -78,9 +79,16 @@
       this.checks = chart.series.map((series) => made("input", { type: "checkbox", checked: true, onchange: () => this.draw() }));
       this.fields = this.time ? this.dates() : [];
       const whole = made("button", { type: "button", textContent: "All", onclick: () => this.show(...this.span) });
-      const labels = chart.series.map((series, index) => made("label", {}, this.checks[index], " ", this.swatch(series), ` ${series.name}`));
+      this.swatches = chart.series.map(() => made("span", { className: "zoom-swatch" }));
+      const labels = chart.series.map((series, index) => made("label", {}, this.checks[index], this.swatches[index], series.name));
       const controls = made("div", { className: "zoom-controls" }, ...(labels.length > 1 ? labels : []), ...this.fields, whole);
-      box.append(made("p", { className: "small muted", textContent: "Drag over the chart to zoom in." }), controls, this.canvas, this.values);
+      const named = ["", "s"].includes(chart.y.unit) || chart.title.toLowerCase().includes(chart.y.unit.toLowerCase());
+      const unit = named ? "" : `, ${chart.y.unit}`;
+      box.append(
+        made("p", { className: "zoom-title", textContent: `${chart.title}${unit}` }),
+        made("p", { className: "small muted", textContent: "Drag over the chart to zoom in." }),
+        controls, this.canvas, this.values,
+      );
       this.draw();
       new ResizeObserver(() => this.plot && box.clientWidth && this.plot.setSize({ width: box.clientWidth, height: HEIGHT })).observe(box);
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -104,12 +112,6 @@
       this.plot.setScale("x", { min, max });
     }
 
-    swatch(series) {
-      const found = made("span", { className: "zoom-swatch" });
-      found.style.background = colourOf(series.role);
-      return found;
-    }
-
     shown() {
       return this.chart.series.filter((_, index) => this.checks[index].checked);
     }
@@ -118,6 +120,7 @@
       const { chart } = this;
       const kept = this.plot ? { min: this.plot.scales.x.min, max: this.plot.scales.x.max } : null;
       if (this.plot) this.plot.destroy();
+      this.swatches.forEach((swatch, index) => (swatch.style.background = colourOf(chart.series[index].role)));
       const series = this.shown();
       const columns = drawnValues(chart, series).reverse();
       const style = getComputedStyle(document.documentElement);
@@ -186,7 +189,7 @@
       }
       zoomed.hidden = !open;
       for (const one of drawings) one.hidden = open;
-      button.textContent = open ? "Whole chart" : "Zoom and filter";
+      button.textContent = open ? "Back to the whole chart" : "Zoom and filter";
     };
     box.append(zoomed, button);
   }

@@ -143,7 +143,7 @@ def split(total: Tally) -> dict[str, int]:
 
 def _chart(shown: Sequence[Month]) -> Bars:
     series = [
-        Series(name=name, role=role, y=[round(one.hours[kind] / one.held * _PERCENT, 1) for one in shown])
+        Series(name=name, role=role, y=[round(one.hours[kind] / one.held * _PERCENT, 3) for one in shown])
         for kind, (name, role, _) in _KINDS.items()
         if any(one.hours[kind] for one in shown)
     ]

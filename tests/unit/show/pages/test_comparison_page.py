@@ -55,8 +55,8 @@ def test_the_first_line_says_what_changed() -> None:
     tags = [tag for tag, _ in found.tags]
     assert tags.index("h1") < tags.index("select"), "the answer is the first line"
     cells = " ".join(found.words["td"])
-    assert "median wait 10 min 20 min +100 % more than noise: +5 min to +15 min" in cells
-    assert "share of long waits 20 % 10 % -10.0 points within noise: -20.0 points to +5.0 points" in cells
+    assert "Median wait 10 min 20 min +100 % more than noise: +5 min to +15 min" in cells
+    assert "Share of long waits 20 % 10 % -10.0 points within noise: -20.0 points to +5.0 points" in cells
     assert found.words["h2"][:3] == ["What changed", "Before", "After"]
 
 

@@ -126,9 +126,11 @@ def test_times_are_in_the_zone_of_the_reader() -> None:
 
 
 def test_what_is_not_known_is_called_so() -> None:
-    """A null is no 0 and no empty cell."""
-    rows = [(None, None, None, float("nan"), None, None, None)]
-    assert {cell.text for cell in body(view(rows=rows)).rows[0]} == {"not known"}
+    """A null is no 0 and no empty cell; a column without any known value is named once below the table."""
+    rows = [(None, None, None, float("nan"), None, None, None), ("alice", 0, 1, 1.0, 0.5, 2.0, None)]
+    found = body(view(rows=rows))
+    assert [cell.text for cell in found.rows[0]] == ["not known"] * 6
+    assert found.unknown == "Timeouts"
 
 
 def test_how_it_is_computed_is_shown() -> None:
