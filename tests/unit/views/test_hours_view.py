@@ -37,7 +37,7 @@ def store() -> HubStore:
     upsert_jobs(store, [record(7, "alice"), record(8, "bob")])
     upsert_jobs(store, [record(9, "alice", submit=later, start=later, end=later + 1800, elapsed_s=1800)])
     idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": True, "final": True}
-    new = {"run_key": RunKey("gw", 9, later), "t0_ms": later * 1000, "t1_ms": (later + 1800) * 1000}
+    new: dict[str, Any] = {"run_key": RunKey("gw", 9, later), "t0_ms": later * 1000, "t1_ms": (later + 1800) * 1000}
     rows = [hour(7, **idle), hour(8, final=True, gpu_uuid="GPU-b")]
     upsert_hours(store, [*rows, hour(9, hour_utc=later, gpu_uuid="GPU-c", **idle, **new)])
     return store

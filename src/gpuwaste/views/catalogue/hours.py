@@ -10,7 +10,7 @@ from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.show.chart import Bars, Role, Series
-from gpuwaste.show.view_document import Column, ViewFacts
+from gpuwaste.show.view_document import Cell, Column, ViewFacts
 from gpuwaste.views.charting import gpus_note, sideways
 from gpuwaste.views.ranking import OVERVIEW
 from gpuwaste.views.view_query import Answer, ViewQuery, Window
@@ -95,7 +95,9 @@ def answer(asking: ViewQuery) -> Answer:
             "share of the GPU-hours of the month before that was wasted",
         )
     shown = [month for month in (this, before) if month.held]
-    table = [[one.name, one.held, one.wasted / one.held, *(one.hours[kind] for kind in _KINDS)] for one in shown]
+    table: list[list[Cell]] = [
+        [one.name, one.held, one.wasted / one.held, *(one.hours[kind] for kind in _KINDS)] for one in shown
+    ]
     return Answer(facts, _COLUMNS, table, [_chart(shown)], _NOTES, weight=OVERVIEW)
 
 
