@@ -25,7 +25,12 @@ _PAIR: Final = 2
 
 
 def found(options: argparse.Namespace, config: Config) -> "Iterator[tuple[str, Found]]":
-    """Yield the views that the options ask for, as they are ready. Raises GpuwasteError."""
+    """Yield the views that the options name, as they are ready; without names all, the largest finding first.
+
+    Raises GpuwasteError.
+    """
+    from gpuwaste.views.ranking import by_finding
+
     with view_answers(options, config) as answers:
         known = answers.names()
         wanted = options.view or known
@@ -35,8 +40,12 @@ def found(options: argparse.Namespace, config: Config) -> "Iterator[tuple[str, F
         before, after = periods(options, offline=of_files(options))
         if options.form == "parsable":  # the form without notes
             sys.stderr.writelines(f"gpuwaste: {note}\n" for note in answers.unread)
-        for name in dict.fromkeys(wanted):
-            yield name, answers.view(name, after) if before is None else answers.compared(name, before, after)
+        documents = (
+            answers.view(name, after) if before is None else answers.compared(name, before, after)
+            for name in dict.fromkeys(wanted)
+        )
+        for document in documents if options.view else by_finding(documents):
+            yield document.view, document
 
 
 def periods(options: argparse.Namespace, *, offline: bool) -> tuple[ViewPeriod | None, ViewPeriod]:
@@ -125,7 +134,10 @@ def printed(document: "Found", options: argparse.Namespace) -> str:
         view = document.after if isinstance(document, ComparisonDocument) else document
         return texts.view_parsable(view, header=not options.noheader)
     shown, look = harmless_document(document), Look(colour=colour_wanted(), header=not options.noheader)
-    return texts.comparison_text(shown, look) if isinstance(shown, ComparisonDocument) else texts.view_text(shown, look)
+    short = "" if options.view else texts.without_data_text(shown)
+    return short or (
+        texts.comparison_text(shown, look) if isinstance(shown, ComparisonDocument) else texts.view_text(shown, look)
+    )
 
 
 def as_json(documents: "Sequence[tuple[str, Found]]") -> str:

@@ -150,7 +150,7 @@ class _StoreAnswers:
         settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
         tariff = read_tariff(self._config.energy)
         viewed = look(view_named(name), ViewQuery(self._db, self._window(period), settings, tariff=tariff))
-        notes = [*self.unread, *viewed.document.notes]
+        notes = [*viewed.document.notes, *self.unread]
         return replace(viewed, document=structs.replace(viewed.document, notes=notes))
 
     def _window(self, period: ViewPeriod) -> "Window":

@@ -15,6 +15,7 @@ Cell = str | int | float | bool | None
 _LONGEST_NAME: Final = 64
 _PERCENT: Final = 100
 _SMALL: Final = 10
+_PLAIN: Final = frozenset({"", "s", "share", "UTC s", "jobs", "users", "steps"})
 
 
 class Column(Struct, kw_only=True, frozen=True):
@@ -59,10 +60,19 @@ class ViewDocument(Struct, kw_only=True, frozen=True):
     ]
     sql: Annotated[str, Meta(description="The query as it was asked.")]
     parameters: dict[str, Any]
+    weight: Annotated[
+        float | None, Meta(description="Size of the finding, by which views are ordered; null: there is no data.")
+    ] = 0.0
     model: Annotated[str, Meta(description="The language model that worded sentences; empty: none.")] = ""
     model_sentences: Annotated[
         Sequence[int], Meta(description="Places in `narrative`, from 0, of the sentences in its words.")
     ] = ()
+
+
+def first_sentence(document: ViewDocument) -> str:
+    """Return the finding of a view in one sentence; without data the reason."""
+    found = document.narrative or (document.notes if document.weight is None else ())
+    return found[0] if found else "Nothing in this window."
 
 
 class ViewEntry(Struct, kw_only=True, frozen=True):
@@ -140,8 +150,16 @@ def value_text(value: float | str | None, unit: str) -> str:
     return f"{number} {unit.removesuffix('s') if singular else unit}".rstrip()
 
 
+def column_title(column: Column) -> str:
+    """Return the heading of a column with its unit, unless it is a count, or the cells or the title have the unit."""
+    title, unit = column.title, column.unit
+    return title if unit in _PLAIN or unit.casefold() in title.casefold() else f"{title}, {unit}"
+
+
 def number_text(value: float, unit: str, decimals: int = 1) -> str:
     """Return a number for a column that names the unit."""
+    if not value:
+        return "0"
     if unit.endswith("-hours"):
         return say_hours(value)
     return f"{value:,}" if isinstance(value, int) else say_number(value, decimals)

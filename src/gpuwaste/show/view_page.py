@@ -8,18 +8,27 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
-from gpuwaste.show.chart import Chart
+from gpuwaste.show.chart import Bars, Chart, Lines
 from gpuwaste.show.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.show.charts.svg import finite
 from gpuwaste.show.charts.time_axis import local, time_words, zone_name
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.view_document import Cell, Column, Fact, ViewDocument, ViewsDocument, number_text, value_text
+from gpuwaste.show.view_document import (
+    Cell,
+    Column,
+    Fact,
+    ViewDocument,
+    column_title,
+    first_sentence,
+    number_text,
+    value_text,
+)
 
 ROWS: Final = 50
 PREVIOUS: Final = "previous"
 NOTHING: Final = "none"
 """The values of `compare` in a link: with the period before, with nothing."""
-_DAYS: Final = (7, 30, 90, 365)
+DAYS: Final = (7, 30, 90, 365)
 MOST_CHARTS: Final = 12
 _MOST_FACTS: Final = 200
 _MOST_SENTENCES: Final = 40
@@ -28,12 +37,23 @@ _LONGEST_SENTENCE: Final = 600
 _LONGEST_QUERY: Final = 20_000
 
 
+def link_names(endings: Sequence[str], charts: int) -> dict[str, str]:
+    """Return the name of the link to each form of a view, by its ending: csv, json, svg, 2.svg."""
+    files = {ending: {"csv": "table (CSV)", "json": "data (JSON)"}.get(ending, "figures (JSON)") for ending in endings}
+    for number in range(1, charts + 1):
+        name = "chart" if charts == 1 else f"chart {number}"
+        files["svg" if number == 1 else f"{number}.svg"] = f"{name} (SVG)"
+    return files
+
+
 @dataclass(frozen=True, slots=True)
 class DrawnChart:
     """A chart for a desktop and for a phone."""
 
     wide: Markup
     narrow: Markup
+    zoomable: bool = False
+    """Whether it is over time or another number: zoom.js can show a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +98,8 @@ class ViewBody:
     rows: Sequence[Sequence[CellWords]]
     range: str
     zeros: str
+    unknown: str
+    """Columns that are unknown in every row, and left out as those of 0."""
     pages: Sequence[tuple[str, str]]
     links: Sequence[tuple[str, str]]
     facts: Sequence[FactWords]
@@ -103,19 +125,24 @@ class ViewForm:
     @property
     def choices(self) -> Sequence[int]:
         """The numbers of days that can be chosen."""
-        return sorted({*_DAYS, self.days}) if self.days else _DAYS
+        return sorted({*DAYS, self.days}) if self.days else DAYS
 
 
 def view_page(
-    document: ViewDocument, number: int, frame: Frame, page_link: Callable[[int], str], form: ViewForm | None = None
+    document: ViewDocument,
+    number: int,
+    frame: Frame,
+    page_link: Callable[[int], str],
+    form: ViewForm | None = None,
+    *,
+    json: str = "",
 ) -> str:
-    """Return the page of a view with the given page of its table; `page_link` returns the link of another one."""
-    return page("view", frame, view=view_body(document, number, page_link, frame.links), form=form or ViewForm())
+    """Return the page of a view with the given page of its table; `page_link` returns the link of another one.
 
-
-def views_page(document: ViewsDocument, frame: Frame) -> str:
-    """Return the page that lists the available views."""
-    return page("views", frame, views=document.views)
+    `json` is the link to the document, from which zoom.js draws.
+    """
+    body = view_body(document, number, page_link, frame.links)
+    return page("view", frame, view=body, form=form or ViewForm(), json=json)
 
 
 def view_body(
@@ -131,8 +158,9 @@ def view_body(
     first = (number - 1) * ROWS
     rows = document.rows[first : first + ROWS]
     sentences = [_cut(sentence, _LONGEST_SENTENCE) for sentence in document.narrative[:_MOST_SENTENCES]]
-    zeros = _zeros(document)
-    kept = [index for index, column in enumerate(document.columns) if column not in zeros]
+    notes = [note for note in document.notes if note != first_sentence(document)]
+    zeros, unknown = _columns_of(document, _is_zero), _columns_of(document, lambda value: value is None)
+    kept = [index for index, column in enumerate(document.columns) if column not in (*zeros, *unknown)]
     pages = [("previous", page_link(number - 1))] if number > 1 else []
     pages += [("next", page_link(number + 1))] if number < last else []
     return ViewBody(
@@ -140,14 +168,15 @@ def view_body(
         title=_cut(document.title, _LONGEST_SENTENCE),
         question=_cut(document.question, _LONGEST_SENTENCE),
         window=window_words(document, zone),
-        sentence=sentences[0] if sentences else f"{_cut(document.title, _LONGEST_SENTENCE)}: nothing in this window.",
+        sentence=_cut(first_sentence(document), _LONGEST_SENTENCE),
         narrative=sentences[1:],
-        notes=[_cut(note, _LONGEST_SENTENCE) for note in document.notes[:_MOST_SENTENCES]],
+        notes=[_cut(note, _LONGEST_SENTENCE) for note in notes[:_MOST_SENTENCES]],
         charts=[drawn(chart, f"chart{index}", zone) for index, chart in enumerate(document.charts[:MOST_CHARTS])],
         columns=[_heading(document.columns[index], index, document.rows) for index in kept],
         rows=[[cell(row[index], document.columns[index].unit, zone) for index in kept] for row in rows],
         range=_range_words(first, len(rows), document),
         zeros=", ".join(_cut(column.title, _LONGEST) for column in zeros),
+        unknown=", ".join(_cut(column.title, _LONGEST) for column in unknown),
         pages=pages,
         links=list(links.items()),
         facts=[_fact(fact) for fact in document.facts[:_MOST_FACTS]],
@@ -167,7 +196,8 @@ def window_words(document: ViewDocument, zone: tzinfo) -> str:
 def drawn(chart: Chart, key: str, zone: tzinfo, desk: int = WIDE) -> DrawnChart:
     """Return a chart in two widths; `key` is unique in the page."""
     wide, narrow = (chart_svg(chart, size, f"{key}-{size}", zone) for size in (desk, NARROW))
-    return DrawnChart(Markup(wide), Markup(narrow))  # noqa: S704 chart_svg escapes every text
+    zoomable = isinstance(chart, Bars | Lines) and chart.x.scale != "category"
+    return DrawnChart(Markup(wide), Markup(narrow), zoomable)  # noqa: S704 chart_svg escapes every text
 
 
 def _range_words(first: int, count: int, document: ViewDocument) -> str:
@@ -176,12 +206,12 @@ def _range_words(first: int, count: int, document: ViewDocument) -> str:
     return f"Rows {first + 1:,} to {first + count:,} of {total:,}{left_out}"
 
 
-def _zeros(document: ViewDocument) -> list[Column]:
-    """Return the number columns that are 0 in every row: the table is more readable without them."""
+def _columns_of(document: ViewDocument, same: Callable[[Cell], bool]) -> list[Column]:
+    """Return the columns with such a value in every row: the table is more readable without them."""
     return [
         column
         for index, column in enumerate(document.columns)
-        if document.rows and all(_is_zero(row[index]) for row in document.rows)
+        if document.rows and all(same(row[index]) for row in document.rows)
     ]
 
 
@@ -190,12 +220,10 @@ def _is_zero(value: Cell) -> bool:
 
 
 def _heading(column: Column, index: int, rows: Sequence[Sequence[Cell]]) -> Heading:
-    title, unit = _cut(column.title, _LONGEST), column.unit
-    if unit == "UTC s":
+    title = _cut(column_title(column), _LONGEST)
+    if column.unit == "UTC s":
         return Heading(title, "time")
-    kind = "text" if any(isinstance(row[index], str) for row in rows) else "number"
-    plain = unit in {"", "s", "share"} or unit.casefold() in title.casefold()
-    return Heading(title if plain else f"{title}, {_cut(unit, _LONGEST)}", kind)
+    return Heading(title, "text" if any(isinstance(row[index], str) for row in rows) else "number")
 
 
 def cell(value: Cell, unit: str, zone: tzinfo) -> CellWords:

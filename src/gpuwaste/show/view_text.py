@@ -3,44 +3,68 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.show.layout import Look, bullet
+from gpuwaste.show.layout import COLUMNS, Look, bullet, wrapped
 from gpuwaste.show.machine_formats import csv_rows, parsable_rows
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time
-from gpuwaste.show.view_document import Cell, Column, ComparisonDocument, ViewDocument, number_text, value_text
+from gpuwaste.show.view_document import (
+    Cell,
+    Column,
+    ComparisonDocument,
+    ViewDocument,
+    column_title,
+    first_sentence,
+    number_text,
+    value_text,
+)
 
 _ROWS: Final = 20
 _NAME: Final = 24
+_MEANS: Final = 60
 _CHANGE: Final = ("id", "means", "unit", "before", "after", "difference", "low", "high", "beyond_noise")
+_TEST: Final = {True: "more than noise", False: "within noise", None: UNKNOWN}
 _NO_UNIT: Final = frozenset({"", "jobs", "users", "GPU-hours", "CPU-hours", "h"})
 
 
-def view_text(document: ViewDocument, look: Look) -> str:
-    """Return a view as text: its sentences, its table, its notes."""
+def view_text(document: ViewDocument, look: Look, output: str = "-o DIR") -> str:
+    """Return a view as text: its sentences, its table, its notes; `output` is the option that writes all rows."""
     lines = [*look.title(document.title), f"  {_period(document, look)}", ""]
-    for sentence in document.narrative or ["Nothing in this window."]:
+    for sentence in document.narrative:
         lines += bullet(sentence)
     shown = document.rows[:_ROWS]
-    lines += ["", *_table(document, look)] if shown else []
-    more = len(document.rows) - len(shown) + document.rows_left_out
-    lines += [f"  {more} more rows" if more != 1 else "  1 more row"] if more else []
-    lines.append("")
+    lines += [*([""] if document.narrative else []), *_table(document, look)] if shown else []
+    more = len(document.rows) - len(shown)
+    lines += [f"  {more:,} more {'row' if more == 1 else 'rows'}: {output}"] if more else []
+    lines += [f"  {document.rows_left_out:,} more are left out"] if document.rows_left_out else []
+    lines += [""] if document.narrative or shown else []
     for note in document.notes:
         lines += bullet(note)
     return "\n".join(lines) + "\n"
 
 
+def without_data_text(document: ViewDocument | ComparisonDocument) -> str:
+    """Return one line for a view without data, "" for one with data: its title and the reason."""
+    view = document.after if isinstance(document, ComparisonDocument) else document
+    if view.weight is not None or (isinstance(document, ComparisonDocument) and document.before.weight is not None):
+        return ""
+    return "\n".join(wrapped(f"{view.title}: {first_sentence(view)}", COLUMNS, "", "  ")) + "\n"
+
+
 def comparison_text(document: ComparisonDocument, look: Look) -> str:
-    """Return the changes between two views as text."""
+    """Return the changes between two views as text: the largest one as a sentence, then one table."""
     lines = look.title(f"{document.title}: compared")
     lines += [f"  before  {_period(document.before, look)}", f"  after   {_period(document.after, look)}", ""]
-    for sentence in document.narrative:
-        lines += bullet(sentence)
-    said = {True: "yes", False: "no", None: UNKNOWN}
+    lines += bullet(document.narrative[0]) if document.narrative else []
+    tested = any(change.beyond_noise is not None for change in document.changes)
+    changed = [change for change in document.changes if change.difference]
     rows = [
-        [fit(c.means, 44), c.before_text, c.after_text, c.text, said[c.beyond_noise]] for c in document.changes[:_ROWS]
+        [fit(c.means, _MEANS), c.before_text, c.after_text, c.text, *([_TEST[c.beyond_noise]] if tested else [])]
+        for c in changed[:_ROWS]
     ]
-    lines += ["", *look.table(["FACT", "BEFORE", "AFTER", "CHANGE", "BEYOND NOISE"], rows, frozenset({0})), ""]
-    for note in [*document.notes, *document.after.notes]:
+    headers = ["", "BEFORE", "AFTER", "CHANGE", *(["TEST"] if tested else [])]
+    lines += ["", *look.table(headers, rows, frozenset({0, 4}))] if rows else []
+    same = len(document.changes) - len(changed)
+    lines += [f"  {same} more {'figure is' if same == 1 else 'figures are'} the same", ""] if same else [""]
+    for note in dict.fromkeys([*document.notes, *document.after.notes]):
         lines += bullet(note)
     return "\n".join(lines) + "\n"
 
@@ -88,10 +112,12 @@ def _cell(value: Cell, unit: str, look: Look) -> str:
 
 
 def _table(document: ViewDocument, look: Look) -> list[str]:
-    """Return the first rows, without the columns that are 0 in all of them."""
+    """Return the first rows, without the columns that are 0 or unknown in all of them."""
     rows = document.rows[:_ROWS]
-    places = [place for place, _ in enumerate(document.columns) if any(row[place] != 0 for row in rows)]
+    places = [place for place, _ in enumerate(document.columns) if any(row[place] for row in rows)]
     columns = [document.columns[place] for place in places]
+    if all(column.unit == "" for column in columns):
+        return []
     left = frozenset(at for at, place in enumerate(places) if any(isinstance(row[place], str) for row in rows))
     cells = [_line(columns, [row[place] for place in places], look) for row in rows]
-    return look.table([column.title.upper() for column in columns], cells, left)
+    return look.table([column_title(column).upper() for column in columns], cells, left)

@@ -5,6 +5,7 @@ from math import ceil
 from typing import Any, Final
 
 from gpuwaste.core.text import harmless
+from gpuwaste.core.units import DAY_S
 from gpuwaste.show.chart import Axis, Bars, Bins, Layer, Role, Series
 from gpuwaste.views.ranking import listing
 from gpuwaste.views.view_query import ViewQuery, Window
@@ -21,16 +22,20 @@ ENDS: Final[Mapping[str, Role]] = {
 }
 """The end states with the names of queries (views/queries/end_state.sql); unknown: the log has no state."""
 PER_DECADE: Final = 8
+ROUNDED_UP: Final = f"{10 ** (1 / PER_DECADE) - 1:.0%}".replace("%", " %")
+"""The largest factor by which a value is rounded up to the edge of its bin, as text."""
 _LABEL: Final = 40
-RUNS_NOTE: Final = "Jobs are whole and counted by run: a requeued job counts once for each run."
-CUT_NOTE: Final = "GPU-hours and CPU-hours are cut at the edges of the window, as sreport does; suspended time is held."
+RUNS_NOTE: Final = "Jobs count in full, also at the edges of the window; a requeued job counts once per run."
+CUT_NOTE: Final = (
+    "GPU-hours and CPU-hours outside the window do not count, as in sreport; suspended time counts as held."
+)
 _UNITS: Final = {"gpus": ("GPU", "GPUs"), "nodes": ("node", "nodes"), "cpus": ("CPU", "CPUs")}
 
 
 def step_axis(window: Window) -> tuple[list[float], Axis]:
     """Return the positions of bars by day and their axis."""
     at = [float(window.start + place * window.step) for place in range(window.bins)]
-    return at, Axis(title=f"Each {window.step_text}", scale="time")
+    return at, Axis(title="Day" if window.step == DAY_S else f"{window.step_text} per bar", scale="time")
 
 
 def end_series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
@@ -55,7 +60,12 @@ def without_details(asking: ViewQuery) -> str:
 
 def gpus_note(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a note if no GPUs are known: a log may have none."""
-    return [] if any(row["gpu_s"] for row in rows) else ["None of these jobs is known to have held a GPU."]
+    return [] if any(row["gpu_s"] for row in rows) else ["No GPU is recorded for these jobs."]
+
+
+def some_of(part: int, whole: int) -> str:
+    """Return a part of the jobs as text: all 280 jobs, 10 of 280 jobs."""
+    return f"all {whole:,} jobs" if part == whole else f"{part:,} of {whole:,} jobs"
 
 
 def words(name: str) -> str:

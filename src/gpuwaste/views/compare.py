@@ -18,9 +18,10 @@ from gpuwaste.views.view import Viewed
 _BESIDE: Final = "unknown"
 """Facts about time that no agent reported: they limit the trust in the others, and are never first in the changes."""
 METHOD: Final = (
-    "A change is more than noise where 0 lies outside the 95 % interval of the difference, by a bootstrap over days "
-    "of each side; many changes at once make one in twenty such a change by chance."
+    "More than noise: 0 is outside the 95 % interval of the difference (bootstrap over days). One in twenty changes is "
+    "outside by chance."
 )
+UNTESTED: Final = "Both sides need 7 days with data to test whether a change is more than noise."
 
 
 def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
@@ -40,7 +41,7 @@ def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
         after=replace(after.document, charts=charts[1]),
         changes=changes,
         narrative=narrate_changes(changes),
-        notes=[METHOD],
+        notes=[METHOD if any(change.beyond_noise is not None for change in changes) else UNTESTED] if changes else [],
     )
 
 

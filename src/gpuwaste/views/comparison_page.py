@@ -16,7 +16,7 @@ from gpuwaste.show.view_page import MOST_CHARTS, DrawnChart, ViewForm, cell, dra
 _MOST_CHANGES: Final = 200
 _LONGEST: Final = 60
 _LONGEST_TEXT: Final = 600
-_SAID: Final = {True: "yes", False: "no", None: "not known"}
+_TEST: Final = {True: "more than noise", False: "within noise", None: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,13 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ChangeWords:
-    """A change as text."""
+    """A change as text; `test` says whether it is more than noise, with its interval."""
 
     means: str
     before: str
     after: str
     change: str
-    interval: str
-    beyond: str
+    test: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +47,14 @@ class ComparisonBody:
     title: str
     question: str
     sentence: str
-    narrative: Sequence[str]
     links: Sequence[tuple[str, str]]
     sides: tuple[Side, Side]
     changes: Sequence[ChangeWords]
+    tested: bool
+    """Whether a change could be tested; else the table has no such column."""
+    same: str
     pairs: Sequence[tuple[DrawnChart | None, DrawnChart | None]]
+    method: Sequence[str]
     notes: Sequence[str]
 
 
@@ -67,10 +69,8 @@ def comparison_body(
     document: ComparisonDocument, sides: tuple[str, str], links: Mapping[str, str], zone: tzinfo
 ) -> ComparisonBody:
     """Return the content of a comparison's page, with times in `zone`; `links` lead to its other formats."""
-    sentences = [cut(sentence, _LONGEST_TEXT) for sentence in document.narrative]
-    said = {change.beyond_noise for change in document.changes}
-    if False in said and True not in said:
-        sentences.insert(0, f"{cut(document.title, _LONGEST)}: no change beyond what the days vary.")
+    sentence = next(iter(document.narrative), "No change.")
+    same = [cut(change.means, _LONGEST_TEXT) for change in document.changes if not change.difference]
     first, second = (
         Side(name, window_words(side, zone), link)
         for name, side, link in zip(_names(document), (document.before, document.after), sides, strict=True)
@@ -79,16 +79,18 @@ def comparison_body(
         name=document.view,
         title=cut(document.title, _LONGEST_TEXT),
         question=f"{cut(document.title, _LONGEST_TEXT)}, compared.",
-        sentence=sentences[0] if sentences else "No change.",
-        narrative=sentences[1:],
+        sentence=cut(sentence if sentence != "No change." else f"{document.title}: no change.", _LONGEST_TEXT),
         links=list(links.items()),
         sides=(first, second),
-        changes=[_change(change, zone) for change in document.changes[:_MOST_CHANGES]],
+        changes=[_change(change, zone) for change in document.changes[:_MOST_CHANGES] if change.difference],
+        tested=any(change.beyond_noise is not None for change in document.changes),
+        same="; ".join(same[:_MOST_CHANGES]),
         pairs=[
             (_half(before, f"a{index}", zone), _half(after, f"b{index}", zone))
             for index, (before, after) in enumerate(_pairs(document))
         ],
-        notes=[cut(note, _LONGEST_TEXT) for note in dict.fromkeys([*document.notes, *document.after.notes])],
+        method=[cut(note, _LONGEST_TEXT) for note in document.notes],
+        notes=[cut(note, _LONGEST_TEXT) for note in document.after.notes],
     )
 
 
@@ -99,18 +101,12 @@ def _names(document: ComparisonDocument) -> tuple[str, str]:
 
 
 def _change(change: Change, zone: tzinfo) -> ChangeWords:
-    interval = ""
-    if change.low is not None and change.high is not None:
-        interval = " to ".join(_signed(end, change.unit, zone) for end in (change.low, change.high))
     before, after, difference = (cut(text, _LONGEST) for text in (change.before_text, change.after_text, change.text))
-    return ChangeWords(
-        means=cut(change.means, _LONGEST_TEXT),
-        before=before,
-        after=after,
-        change=difference,
-        interval=interval,
-        beyond=_SAID[change.beyond_noise],
-    )
+    test = _TEST[change.beyond_noise]
+    if change.low is not None and change.high is not None:
+        test = f"{test}: {' to '.join(_signed(end, change.unit, zone) for end in (change.low, change.high))}"
+    means = f"{change.means[:1].upper()}{change.means[1:]}"
+    return ChangeWords(cut(means, _LONGEST_TEXT), before, after, difference, test)
 
 
 def _signed(value: float, unit: str, zone: tzinfo) -> str:

@@ -27,28 +27,18 @@ def complete(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
 
 
 def narrate_changes(changes: Sequence[Change]) -> list[str]:
-    """Return sentences on what changed, the largest change first, and on what did not."""
-    clear = [change for change in changes if change.beyond_noise]
-    same = [change for change in changes if change.beyond_noise is False]
-    unclear = [change for change in changes if change.beyond_noise is None and change.difference]
-    sentences = [f"{_moved(change)}: more than the days vary." for change in clear]
-    if same:
-        names = "; ".join(f"{change.means} ({change.before_text}, then {change.after_text})" for change in same)
-        sentences.append(f"No change beyond what the days vary: {names}.")
-    if not clear and not same:
-        sentences += _unclear(unclear)
-    return sentences or ["No change."]
-
-
-def _unclear(changes: Sequence[Change]) -> list[str]:
-    """Return the changes, of which the first, the headline, is marked as possible noise, and a remark on all."""
-    found = [f"{_moved(change)}." for change in changes]
-    if found:
-        found[0] = f"{found[0][:-1]}; whether it is more than noise is not known."
-    return [*found, "None of these changes is known to be more than noise."] if len(found) > 1 else found
+    """Return the changes that are more than noise, the largest first; where none is, one sentence that says so."""
+    clear = [f"{_moved(change)} ({change.text}, more than noise)." for change in changes if change.beyond_noise]
+    if clear:
+        return clear
+    if any(change.beyond_noise is False for change in changes):
+        return ["No change is more than noise."]
+    first = next((change for change in changes if change.difference), None)
+    return ["No change."] if first is None else [f"{_moved(first)} (too few days to test)."]
 
 
 def _moved(change: Change) -> str:
-    verb = "rises" if change.difference > 0 else "falls"
-    means = change.means[0].upper() + change.means[1:]
-    return f"{means}: {verb} from {change.before_text} to {change.after_text} ({change.text})"
+    """Return both values of a change with one unit: Median wait: 10 min → 20 min, GPU-hours wasted: 3 → 4 GPU-hours."""
+    same = f" {change.unit}"
+    before = change.before_text.removesuffix(same) if change.after_text.endswith(same) else change.before_text
+    return f"{change.means[0].upper()}{change.means[1:]}: {before} → {change.after_text}"

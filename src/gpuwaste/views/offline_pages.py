@@ -20,8 +20,9 @@ from gpuwaste.show.charts.time_axis import zone_name
 from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.page_words import cut
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument
-from gpuwaste.show.view_page import ROWS, ViewBody, view_body, window_words
+from gpuwaste.show.view_page import ROWS, ViewBody, link_names, view_body
 from gpuwaste.views.comparison_page import ComparisonBody, comparison_body, pair_files
+from gpuwaste.views.dashboard import dashboard_of
 
 Document = ViewDocument | ComparisonDocument
 Export = Callable[[Any], str]
@@ -93,24 +94,18 @@ class _Folder:
             "version": own_version(),
             "zone": zone_name(self.zone),
         }
-        bodies = [
-            self._comparison(document, common)
-            if isinstance(document, ComparisonDocument)
-            else self._view(document.view, document, common)
-            for document in documents
-        ]
-        window = self._window(documents[0]) if documents else ""
-        headline = f"{len(documents)} views of the system" if len(documents) != 1 else "One view of the system"
-        index = page("offline_index", Frame(), **common, current="", bodies=bodies, window=window, headline=headline)
+        for document in documents:
+            if isinstance(document, ComparisonDocument):
+                self._comparison(document, common)
+            else:
+                self._view(document.view, document, common)
+        board = dashboard_of(documents, lambda name: _page_name(name, 1), self.zone)
+        index = page("offline_index", Frame(), **common, current="", board=board)
         _text(self.path / "index.html", index)
         _text(self.path / MARKER, "Written by gpuwaste; it replaces this folder when it writes it again.\n")
 
-    def _window(self, document: Document) -> str:
-        sides = [document.before, document.after] if isinstance(document, ComparisonDocument) else [document]
-        return " ".join(window_words(side, self.zone) for side in sides)
-
-    def _view(self, name: str, document: ViewDocument, common: Mapping[str, Any]) -> ViewBody:
-        """Write the pages of a view and its files; returns the body of its first page."""
+    def _view(self, name: str, document: ViewDocument, common: Mapping[str, Any]) -> None:
+        """Write the pages of a view and its files."""
         charts = [partial(chart_file, chart, self.zone) for chart in document.charts]
         links = self._files(name, document, self.exports, charts)
         bodies = [
@@ -119,30 +114,25 @@ class _Folder:
         ]
         for number, body in enumerate(bodies, 1):
             self._page(_page_name(name, number), "view_body.html", body, common)
-        return bodies[0]
 
-    def _comparison(self, document: ComparisonDocument, common: Mapping[str, Any]) -> ComparisonBody:
-        """Write the page of a comparison, its files, and the pages of both sides; returns its body."""
+    def _comparison(self, document: ComparisonDocument, common: Mapping[str, Any]) -> None:
+        """Write the page of a comparison, its files, and the pages of both sides."""
         sides = [f"{document.view}.before", f"{document.view}.after"]
         for name, side in zip(sides, (document.before, document.after), strict=True):
             self._view(name, side, common)
         links = self._files(document.view, document, self.compared, pair_files(document, self.zone))
         body = comparison_body(document, (_page_name(sides[0], 1), _page_name(sides[1], 1)), links, self.zone)
         self._page(_page_name(document.view, 1), "comparison_body.html", body, common)
-        return body
 
     def _files(
         self, name: str, document: Document, exports: Mapping[str, Export], charts: Sequence[Callable[[], str]]
     ) -> dict[str, str]:
         """Write the exports and the charts of a document; returns the links to them."""
-        links = {ending: f"{name}.{ending}" for ending in exports}
         for ending, export in exports.items():
-            _text(self.path / links[ending], export(document))
+            _text(self.path / f"{name}.{ending}", export(document))
         for number, chart in enumerate(charts, 1):
-            link = f"{name}.svg" if number == 1 else f"{name}.{number}.svg"
-            links["svg" if len(charts) == 1 else f"svg {number}"] = link
-            _text(self.path / link, chart())
-        return links
+            _text(self.path / (f"{name}.svg" if number == 1 else f"{name}.{number}.svg"), chart())
+        return {words: f"{name}.{ending}" for ending, words in link_names(tuple(exports), len(charts)).items()}
 
     def _page(self, file: str, template: str, body: ViewBody | ComparisonBody, common: Mapping[str, Any]) -> None:
         text = page("offline_view", Frame(), **common, current=body.name, view=body, body=template)

@@ -1,4 +1,4 @@
-"""Rankings: the "most" or "least" in a sentence is the first row of a chart or a table.
+"""Rankings: of views by their finding, and of groups: the "most" or "least" in a sentence is a row that is shown.
 
 A view ranks its groups once. Its chart draws the ranking's first rows and its sentence names the first of them, so the
 two cannot differ. SUPERLATIVES of a view define where the row of each is shown.
@@ -8,12 +8,55 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
-from gpuwaste.show.view_document import ViewFacts
+from gpuwaste.show.view_document import ComparisonDocument, Fact, ViewDocument, ViewFacts
 
 SHOWN: Final = 20
 """Rows of a chart."""
 _NAMED: Final = 2
 _Group = TypeVar("_Group")
+_Document = TypeVar("_Document", ViewDocument, ComparisonDocument, ViewDocument | ComparisonDocument)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The share that says how large a view's finding is, and what it is a share of.
+
+    `rest`: the finding is the rest of the share, such as requested time that was not used.
+    """
+
+    share: str
+    of: Literal["GPU-hours", "jobs"]
+    rest: bool = False
+
+
+OVERVIEW: Final = 3.0
+"""The weight of the view before all others: where the GPU-hours went."""
+_LOST: Final = {"GPU-hours": 2.0, "jobs": 1.0}
+"""Lost GPU-hours come before jobs that fail or wait, and these before views that only describe."""
+
+
+def weight(finding: Finding | None, facts: Iterable[Fact]) -> float:
+    """Return the size of a view's finding: the share that is lost, above that of a less serious loss; 0 for none."""
+    if finding is None:
+        return 0.0
+    share = next((fact.value for fact in facts if fact.id == finding.share), None)
+    if not isinstance(share, int | float):
+        return 0.0
+    lost = 1 - share if finding.rest else share
+    return _LOST[finding.of] + lost if lost > 0 else 0.0
+
+
+def by_finding(found: Iterable[_Document]) -> list[_Document]:
+    """Return views with the largest finding first and those without data last; comparisons by their largest change."""
+    return sorted(found, key=_place)
+
+
+def _place(document: ViewDocument | ComparisonDocument) -> tuple[bool, bool, float, str]:
+    if isinstance(document, ViewDocument):
+        return document.weight is None, False, -(document.weight or 0.0), document.view
+    certain = any(change.beyond_noise for change in document.changes)
+    without_data = document.before.weight is None and document.after.weight is None
+    return without_data, not certain, -(document.after.weight or 0.0), document.view
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """View: a file of `views/` with its question and its answer, and the document made from it.
 
-A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrative.py), and SUPERLATIVES
-(views/ranking.py) if a sentence has one. It is found without registration; its name is the file's.
+A view's file has TITLE, QUESTION, `answer(asking)` and SENTENCES (views/narrative.py), SUPERLATIVES (views/ranking.py)
+if a sentence has one, and FINDING if a share says how much is lost. It is found without registration; its name is that
+of the file.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from gpuwaste.core.text import harmless
 from gpuwaste.show.view_document import Cell, ViewDocument
 from gpuwaste.views import catalogue as views
 from gpuwaste.views.narrative import narrate
-from gpuwaste.views.ranking import Superlative
+from gpuwaste.views.ranking import Finding, Superlative, weight
 from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 
 _LONGEST_CELL: Final = 256
@@ -33,6 +34,7 @@ class View:
     sentences: Sequence[str]
     answer: Callable[[ViewQuery], Answer]
     superlatives: Sequence[Superlative] = ()
+    finding: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def all_views() -> MappingProxyType[str, View]:
             module.SENTENCES,
             module.answer,
             getattr(module, "SUPERLATIVES", ()),
+            getattr(module, "FINDING", None),
         )
     return MappingProxyType(found)
 
@@ -73,6 +76,7 @@ def look(view: View, asking: ViewQuery) -> Viewed:
     found = view.answer(asking)
     rows = [[_cell(cell) for cell in row] for row in found.rows[:MAX_ROWS]]
     clusters = window.clusters or [row["cluster"] for row in asking.rows("clusters")]
+    sentences = narrate(view.sentences, found.facts.found)
     document = ViewDocument(
         view=view.name,
         title=view.title,
@@ -86,22 +90,17 @@ def look(view: View, asking: ViewQuery) -> Viewed:
         rows_left_out=found.rows_left_out + max(0, len(found.rows) - MAX_ROWS),
         charts=found.charts,
         facts=found.facts.found,
-        narrative=narrate(view.sentences, found.facts.found),
-        notes=[*found.notes, *_interval_note(found)],
+        narrative=sentences,
+        notes=found.notes,
         sql="\n".join(sql for name, sql in asking.asked.items() if name != "analytics.clusters"),
         parameters={**_plain(asking), **found.parameters},
+        weight=(found.weight or weight(view.finding, found.facts.found)) if sentences else None,
     )
     return Viewed(document, found.facts.samples)
 
 
 def _cell(value: Cell) -> Cell:
     return harmless(value)[:_LONGEST_CELL] if isinstance(value, str) else value
-
-
-def _interval_note(found: Answer) -> list[str]:
-    if any(f.low is not None for f in found.facts.found):
-        return ["Intervals are 95 %, by a bootstrap over days."]
-    return ["No intervals: the window has fewer than 7 days with data."] if found.facts.samples else []
 
 
 def _plain(asking: ViewQuery) -> dict[str, Any]:

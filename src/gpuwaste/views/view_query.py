@@ -61,6 +61,8 @@ class Answer:
     charts: Sequence[Chart]
     notes: Sequence[str]
     rows_left_out: int = 0
+    weight: float = 0.0
+    """The size of the finding, where it is not that of FINDING (views/ranking.py)."""
     parameters: dict[str, Any] = field(default_factory=dict)
 
 

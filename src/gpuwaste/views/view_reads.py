@@ -42,6 +42,7 @@ _PHASE_S: Final = 900  # days begin at midnight of a zone: these are quarters of
 _MOST: Final = 4
 _IDLE_S: Final = 3600  # a kind not requested for so long is dropped for another one; no answer takes that long
 _NUMBERS: Final = count()
+_DASHBOARD_S: Final = 300  # a dashboard is kept for so long
 _RANGE: Final = 32  # days that are counted at a time: limits the memory
 
 
@@ -61,6 +62,8 @@ class ViewReads(Part):
         self._sentences = sentence_counter()
         self.rewriter = None if model is None else Rewriter(model, clock, self._count)
         self._settings = settings
+        self._dashboards: dict[tuple[int, str | None], tuple[int, Sequence[ViewDocument]]] = {}
+        self._making = threading.Lock()
         self._clock = clock
         self._tariff = tariff or SiteTariff(EnergyConfig(), clock)
         with store.reader() as db:
@@ -105,6 +108,29 @@ class ViewReads(Part):
         """Return a view. Raises Refusal: 403 for ordinary users, 404 for an unknown view, 400."""
         document = self._viewed(scope, name, question).document
         return document if self.rewriter is None else self.rewriter.document(document)
+
+    def dashboard(self, scope: Scope, days: int, clusters: str | None, *, wait: bool) -> Sequence[ViewDocument]:
+        """Return all views of the last days, at most some minutes old; without `wait` none where they are not kept.
+
+        Raises Refusal as `view` does.
+        """
+        _allow(scope)
+        now = self.now()
+        kept = self._dashboard((days, clusters), now)
+        if kept or not wait:
+            return kept
+        with self._making:
+            if kept := self._dashboard((days, clusters), now):
+                return kept
+            question = ViewQuestion(now - days * DAY_S, now, clusters)
+            found = [self.view(scope, name, question) for name in all_views()]
+            others = sorted(self._dashboards.items(), key=lambda entry: entry[1][0])[1 - _MOST :]
+            self._dashboards = {**dict(others), (days, clusters): (now, found)}
+        return found
+
+    def _dashboard(self, asked: tuple[int, str | None], now: int) -> Sequence[ViewDocument]:
+        made, found = self._dashboards.get(asked, (0, []))
+        return found if now - _DASHBOARD_S < made <= now else []
 
     def compared(self, scope: Scope, name: str, before: ViewQuestion, after: ViewQuestion) -> ComparisonDocument:
         """Return a view of two windows or two systems side by side. Raises Refusal as `view` does."""

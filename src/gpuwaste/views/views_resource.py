@@ -1,6 +1,6 @@
 """Views of the whole system, for operators: /v1/views, and the pages /analytics and /analytics/VIEW."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -13,7 +13,7 @@ from gpuwaste.core.refusal import BAD, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.show.page_query import MAX_SECONDS, number, page_number, text
-from gpuwaste.show.resource import NoQuestion, Page, PageRequest, Reading, Resource, chart_form
+from gpuwaste.show.resource import NoQuestion, Page, PageRequest, Reading, Resource
 from gpuwaste.show.view_document import ComparisonDocument, ViewDocument, ViewsDocument
 from gpuwaste.views.view_query import MAX_OFFSET_S, Offset, ViewQuestion, previous
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpuwaste.views.view_reads import ViewReads
 
 _MOST_DAYS: Final = 3660
+_DASHBOARD_DAYS: Final = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +146,7 @@ def _page(asked: PageRequest, document: ViewDocument | ComparisonDocument) -> st
             replace(asked.frame, links=_links(path, linked, min(MOST_CHARTS, charts))),
             lambda other: f"{path}?{linked}&page={other}#table",
             _form(asked.query, document.clusters),
+            json=f"{path}.json?{linked}",
         )
     before = _fixed(document.before, text(asked.query, "other_clusters") or clusters, offset)
     after = _fixed(document.after, clusters, offset)
@@ -165,8 +167,10 @@ def _fixed(document: ViewDocument, clusters: str | None, offset: int | None) -> 
 
 def _links(path: str, asked: str, charts: int) -> dict[str, str]:
     """Return the links to the same figures, as a page and in other formats."""
-    forms = [".json", ".csv", *map(chart_form, range(charts))]
-    return {"permanent link": f"{path}?{asked}"} | {form[1:]: f"{path}{form}?{asked}" for form in forms}
+    from gpuwaste.show.view_page import link_names
+
+    files = {name: f"{path}.{ending}?{asked}" for ending, name in link_names(("csv", "json"), charts).items()}
+    return {"link to this window": f"{path}?{asked}"} | files
 
 
 def _charts(document: ViewDocument | ComparisonDocument) -> list[Callable[[], str]]:
@@ -188,14 +192,35 @@ def _json(document: ViewDocument | ComparisonDocument) -> str:
     return json.encode(document).decode()
 
 
-def _listed(asked: PageRequest) -> ViewsDocument:
-    return listed(asked.reading, asked.scope, NoQuestion())
+def _dashboard(asked: PageRequest) -> Sequence[ViewDocument]:
+    """Return the views of the dashboard; without `charts` only if the hub has them already, else none of them."""
+    days = number(asked.query, "days", _MOST_DAYS) or _DASHBOARD_DAYS
+    clusters = text(asked.query, "clusters")
+    return _views(asked.reading).dashboard(asked.scope, days, clusters, wait=asked.query.get("charts") == "1")
 
 
-def _list_page(asked: PageRequest, document: ViewsDocument) -> str:
-    from gpuwaste.show.view_page import views_page
+def _dashboard_page(asked: PageRequest, documents: Sequence[ViewDocument]) -> str:
+    from gpuwaste.show.environment import page
+    from gpuwaste.show.view_page import DAYS
+    from gpuwaste.views.dashboard import dashboard_of
 
-    return views_page(document, asked.frame)
+    days, clusters = number(asked.query, "days", _MOST_DAYS) or _DASHBOARD_DAYS, text(asked.query, "clusters")
+    same = urlencode({"clusters": clusters} if clusters else {})
+
+    def link(path: str, days: int, more: str = "") -> str:
+        return f"{path}?{'&'.join(filter(None, (f'days={days}', same, more)))}"
+
+    return page(
+        "dashboard",
+        asked.frame,
+        board=dashboard_of(documents, lambda name: link(f"/analytics/{name}", days)) if documents else None,
+        views=[
+            (link(f"/analytics/{one.name}", days), one.question)
+            for one in listed(asked.reading, asked.scope, NoQuestion()).views
+        ],
+        times=[(f"last {choice} days", "" if choice == days else link("/analytics", choice)) for choice in DAYS],
+        charts=link("/analytics", days, "charts=1"),
+    )
 
 
 RESOURCES = (
@@ -208,7 +233,7 @@ RESOURCES = (
         read=compared,
         standby=True,
     ),
-    Page(path="/analytics", document=_listed, html=_list_page, long=True, standby=True),
+    Page(path="/analytics", document=_dashboard, html=_dashboard_page, long=True, standby=True),
     Page(
         path="/analytics/{name}",
         document=_document,

@@ -72,7 +72,7 @@ def test_the_hub_is_asked_for_a_month(hub: HubDouble, config: list[str], capsys:
     assert abs(int(asked["end"]) - int(asked["start"]) - 30 * DAY) <= 3601
     assert "clusters" not in asked
     said = capsys.readouterr().out
-    assert all(word in said for word in ("Half of the jobs", "MEDIAN WAIT", "Jobs are whole"))
+    assert all(word in said for word in ("Half of the jobs", "MEDIAN WAIT", "Jobs count in full"))
 
 
 def test_the_hub_compares_the_month_before(
@@ -86,7 +86,7 @@ def test_the_hub_compares_the_month_before(
     assert asked["other_end"] == asked["start"]
     assert int(asked["other_end"]) - int(asked["other_start"]) == 10 * DAY
     assert (asked["clusters"], asked["other_clusters"]) == ("a,b", "a,b")
-    assert "No change beyond what the days vary" in capsys.readouterr().out
+    assert "No change is more than noise" in capsys.readouterr().out
 
 
 def test_sacct_text_is_enough(sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +225,7 @@ def test_rows_for_programs(sacct: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "kind|runs|share|gpu_hours|gpu_share"
-    assert lines[1].startswith("tasks of arrays|0|0|")
+    assert lines[1].startswith("array tasks|0|0|")
     assert main([*words, "-n"]) == 0
     assert capsys.readouterr().out.splitlines() == lines[1:]
 
@@ -233,7 +233,7 @@ def test_rows_for_programs(sacct: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--view", "nothing"], "expected one of energy, jobs"),
+        (["--view", "nothing"], "expected one of energy, hours, jobs"),
         (["-M", "elsewhere"], "no jobs of cluster 'elsewhere': there are one"),
         (["--compare", "previous"], "give -S and -E"),
         (["--compare", "clusters"], "name two clusters"),

@@ -55,11 +55,21 @@ def test_each_view_is_a_page(filled: Rig, view: str) -> None:
     assert filled.page(OPER, f"/analytics/{view}.99.svg").status == 404
 
 
-def test_the_list_names_each(filled: Rig) -> None:
-    """An operator's pages lead to the list, and the list to each view."""
-    text = filled.page(OPER, "/analytics").body.decode()
-    assert all(f'href="/analytics/{view}"' in text for view in VIEWS)
+def test_the_dashboard_is_fetched_by_a_page_of_links(hub: Rig) -> None:
+    """The first page has a link to each view at once and the address of the charts; after these it has them itself."""
+    filled = with_jobs(hub)
     assert 'href="/analytics"' in filled.page(OPER, "/me").body.decode()
+    first = filled.page(OPER, "/analytics?days=90").body.decode()
+    assert all(f'href="/analytics/{view}?days=90"' in first for view in VIEWS)
+    assert 'hx-get="/analytics?days=90&amp;charts=1"' in first
+    assert 'class="chart"' not in first
+    charts = filled.page(OPER, "/analytics?days=90&charts=1").body.decode()
+    assert all(f'href="/analytics/{view}?days=90"' in charts for view in VIEWS)
+    assert 'class="chart"' in charts
+    assert "<script>" not in charts.replace("<script src=", "")
+    assert filled.page(OPER, "/analytics?days=90").body.decode() == charts
+    assert "hx-get" in filled.page(OPER, "/analytics?days=90&clusters=gw").body.decode()
+    assert filled.page(OPER, "/analytics?days=x").status == 400
 
 
 def test_ordinary_users_see_none(filled: Rig) -> None:

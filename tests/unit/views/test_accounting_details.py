@@ -49,7 +49,7 @@ def test_flags_that_name_no_scheduler_are_not_known() -> None:
     """Of flags that are missing, or that name no scheduler, a note gives the number; the share is of the others."""
     found = document(with_flags([None, "StartReceived", "", "SchedBackfill"]), "limits", WEEK)
     assert fact(found, "backfilled_share") == 1.0
-    assert any("Accounting does not name the scheduler of 3 of 4 jobs" in note for note in found.notes)
+    assert any("Accounting lacks the scheduling flag for 3 of 4 jobs" in note for note in found.notes)
     assert sum(count for _, count in panels(found)) == 4
 
 
@@ -58,7 +58,7 @@ def test_without_flags_nothing_is_said_of_backfill() -> None:
     found = document([job(1), job(2)], "limits", WEEK)
     assert "backfilled_share" not in {entry.id for entry in found.facts}
     assert not any("backfill" in sentence for sentence in found.narrative)
-    assert any("scheduler of 2 of 2 jobs" in note for note in found.notes)
+    assert any("Accounting lacks the scheduling flag for all 2 jobs" in note for note in found.notes)
 
 
 def step(name: str, start: int | None) -> StepRecord:
@@ -83,7 +83,7 @@ def test_steps_that_accounting_did_not_tell_are_not_known() -> None:
     place = [column.name for column in found.columns].index("steps")
     assert {row[place] for row in found.rows} == {None}
     assert "steps" not in {entry.id for entry in found.facts}
-    assert any(note.startswith("Steps are not known") for note in found.notes)
+    assert any(note.startswith("Steps are unknown") for note in found.notes)
 
 
 def test_priority_is_compared_with_waits() -> None:

@@ -9,7 +9,7 @@ from tests.unit.views.test_views import MONTH_LONG, busy
 
 from gpuwaste.core.bootstrap import BootstrapSample, difference, estimate, interval
 from gpuwaste.show.view_document import Fact
-from gpuwaste.views.compare import compare
+from gpuwaste.views.compare import UNTESTED, compare
 from gpuwaste.views.view import Viewed
 
 
@@ -20,8 +20,8 @@ def test_a_real_change_is_more_than_noise_and_comes_first() -> None:
     assert changes["wait_p50_s"].beyond_noise
     assert changes["wait_p95_s"].beyond_noise
     assert found.changes[0].beyond_noise
-    assert "rises from" in found.narrative[0]
-    assert "more than the days vary" in found.narrative[0]
+    assert " → " in found.narrative[0]
+    assert found.narrative[0].endswith(", more than noise).")
 
 
 def test_the_same_twice_is_no_change() -> None:
@@ -33,15 +33,14 @@ def test_the_same_twice_is_no_change() -> None:
 
 
 def test_too_few_days_are_called_so() -> None:
-    """Three days on each side: changes are printed; that they may be noise is said of the first and once of all."""
+    """Three days on each side: the largest change is the one sentence; that none was tested is said once."""
     before = viewed(busy(), "states", (MONTH, MONTH + 3 * DAY))
     after = viewed(busy(), "states", (MONTH + 3 * DAY, MONTH + 5 * DAY))
     found = compare(before, after)
     assert all(change.beyond_noise is None for change in found.changes)
-    headline, *others = found.narrative
-    assert headline.endswith("whether it is more than noise is not known.")
-    assert others[-1] == "None of these changes is known to be more than noise."
-    assert not any("whether" in sentence for sentence in others)
+    (headline,) = found.narrative
+    assert headline.endswith("(too few days to test).")
+    assert found.notes == [UNTESTED]
 
 
 def test_what_is_not_known_does_not_lead() -> None:

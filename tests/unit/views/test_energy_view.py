@@ -77,11 +77,11 @@ def test_days_and_accounts(store: HubStore) -> None:
     assert {one.name: list(one.y) for one in by_day.series} == {"wasted": [1, 0], "not wasted": [0, 3]}
     assert by_account.x.categories == ["proj2", "proj1"]
     assert found.narrative == [
-        "The GPUs of jobs took 4.00 kWh, 2.00 kWh a day.",
+        "The GPUs of jobs used 4.00 kWh, 2.00 kWh per day.",
         "Energy was measured in 67 % of the GPU-time.",
-        "Of 4.00 kWh it is known that 1.00 kWh were wasted, 25 % of that energy.",
-        "Account proj2 took most: 3.00 kWh, 75 % of all energy.",
-        "User bob took most: 3.00 kWh, 75 % of all energy.",
+        "1.00 kWh were wasted, 25 % of the 4.00 kWh for which this is known.",
+        "Account proj2 used most: 3.00 kWh, 75 % of all energy.",
+        "User bob used most: 3.00 kWh, 75 % of all energy.",
     ]
 
 
@@ -98,7 +98,7 @@ def test_each_hour_counts_at_its_own_price(store: HubStore) -> None:
     by_day = found.charts[1]
     assert isinstance(by_day, Bars)
     assert list(by_day.series[0].y) == pytest.approx([0.4, 3.0])
-    assert "With cooling that costs 3.40 EUR, 0.85 EUR of it for wasted energy." in found.narrative
+    assert "With cooling this costs 3.40 EUR; 0.85 EUR of it was wasted." in found.narrative
 
 
 def test_energy_of_cpus_has_a_column_where_it_was_measured(store: HubStore) -> None:
@@ -109,7 +109,7 @@ def test_energy_of_cpus_has_a_column_where_it_was_measured(store: HubStore) -> N
     found = seen(store)
     assert list(found.columns) == [*before.columns, Column(name="cpu_kwh", title="CPUs", unit="kWh")]
     assert found.rows == [[*row, 0.5 if row[1] == "bob" else None] for row in before.rows]
-    words = "The CPUs of these jobs took 0.50 kWh besides, measured in 33 % of the GPU-time."
+    words = "The CPUs of these jobs used another 0.50 kWh, measured in 33 % of the GPU-time."
     assert found.narrative == [*before.narrative, words]
 
 

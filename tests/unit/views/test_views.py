@@ -56,19 +56,19 @@ def test_unknown_cpus_are_not_zero_cpu_hours() -> None:
     assert not [sentence for sentence in none.narrative if "CPU" in sentence]
     assert not [found for found in none.facts if found.id.startswith("cpu_hours")]
     assert {row[-1] for row in none.rows} == {None}
-    assert "The CPUs of 280 of 280 jobs are unknown; CPU-hours are without them." in none.notes
+    assert "Accounting lacks the CPUs of all 280 jobs; CPU-hours are without them." in none.notes
     assert [chart.title for chart in none.charts].count("GPU-hours held") == 1
     some = document([replace(run, cpus=None if run.job_id <= 10 else run.cpus) for run in busy()], "jobs", MONTH_LONG)
     rest = document([run for run in busy() if run.job_id > 10], "jobs", MONTH_LONG)
     assert fact(some, "cpu_hours") == fact(rest, "cpu_hours") > 0
-    assert "The CPUs of 10 of 280 jobs are unknown; CPU-hours are without them." in some.notes
-    assert not [note for note in rest.notes if "unknown" in note]
+    assert "Accounting lacks the CPUs of 10 of 280 jobs; CPU-hours are without them." in some.notes
+    assert not [note for note in rest.notes if "lacks" in note]
 
 
 def test_unknown_gpus_are_told() -> None:
     """Of some jobs the GPUs are not known: GPU-hours are those of the others."""
     some = document([replace(run, gpus=None if run.job_id <= 10 else run.gpus) for run in busy()], "jobs", MONTH_LONG)
-    assert "The GPUs of 10 of 280 jobs are unknown; GPU-hours are without them." in some.notes
+    assert "Accounting lacks the GPUs of 10 of 280 jobs; GPU-hours are without them." in some.notes
 
 
 @pytest.mark.parametrize("name", ["jobs", "kinds", "sizes", "waste", "node_failures"])
@@ -77,7 +77,7 @@ def test_a_log_without_gpus_has_no_gpu_hours(name: str) -> None:
     found = document([replace(run, gpus=None, n_nodes=1) for run in busy()], name, MONTH_LONG)
     assert not [sentence for sentence in found.narrative if "GPU" in sentence]
     assert "GPU-H" not in view_text(found, Look())
-    assert ("None of these jobs is known to have held a GPU." in found.notes) is (name != "node_failures")
+    assert ("No GPU is recorded for these jobs." in found.notes) is (name != "node_failures")
     assert not any("GPU" in one.name for chart in found.charts for one in getattr(chart, "series", ()))
 
 
@@ -102,7 +102,7 @@ def test_every_number_of_a_sentence_is_a_fact(name: str) -> None:
         for text in texts:
             left = left.replace(text, "")
         assert not re.search(r"\d", left), sentence
-    assert found.narrative or name in {"predictions", "priority"}
+    assert found.narrative or name in {"energy", "hours", "predictions", "priority"}
     assert len({entry.id for entry in found.facts}) == len(found.facts)
     asked = found.sql
     assert all(entry.query.startswith("analytics.") for entry in found.facts)

@@ -12,46 +12,44 @@ from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import named, sideways, step_axis
-from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Energy of GPUs"
-QUESTION: Final = (
-    "How much energy do jobs' GPUs take each day, whose is it, how much of it is wasted, what does it cost?"
-)
+QUESTION: Final = "How much energy do GPUs use, who uses it, and what does it cost?"
 SENTENCES: Final = (
-    "The GPUs of jobs took {energy_kwh+}, {energy_by_day} a day.",
-    "Energy was measured in {measured_share} of the GPU-time.",
-    "Of {split_kwh+} it is known that {wasted_kwh} were wasted, {wasted_share} of that energy.",
-    "With cooling that costs {cost}, {wasted_cost} of it for wasted energy.",
-    "With cooling that emits {co2e_kg} of CO2e.",
-    "Account {top_account} took most: {top_account_kwh}, {top_account_share} of all energy.",
-    "User {top_user} took most: {top_user_kwh}, {top_user_share} of all energy.",
-    "The CPUs of these jobs took {cpu_kwh} besides, measured in {cpu_measured_share} of the GPU-time.",
+    "The GPUs of jobs used {energy_kwh+}, {energy_by_day} per day.",
+    "Energy was measured in {measured_share+} of the GPU-time.",
+    "{wasted_kwh} were wasted, {wasted_share} of the {split_kwh+} for which this is known.",
+    "With cooling this costs {cost}; {wasted_cost} of it was wasted.",
+    "With cooling this emits {co2e_kg} of CO2e.",
+    "Account {top_account} used most: {top_account_kwh}, {top_account_share} of all energy.",
+    "User {top_user} used most: {top_user_kwh}, {top_user_share} of all energy.",
+    "The CPUs of these jobs used another {cpu_kwh}, measured in {cpu_measured_share} of the GPU-time.",
 )
 MOST_OF: Final = {
     kind: Superlative(f"top_{kind}", f"top_{kind}_kwh", "bars", f"Energy by {kind}", share=f"top_{kind}_share")
     for kind in ("account", "user")
 }
 SUPERLATIVES: Final = tuple(MOST_OF.values())
+FINDING: Final = Finding("wasted_share", "GPU-hours")
 _COLUMNS: Final = (
     Column(name="account", title="Account"),
     Column(name="user", title="User"),
     Column(name="energy_kwh", title="Energy", unit="kWh"),
     Column(name="wasted_kwh", title="Wasted", unit="kWh"),
-    Column(name="wasted_share", title="Wasted of what is known", unit="share"),
-    Column(name="measured_share", title="Measured", unit="share"),
+    Column(name="wasted_share", title="Wasted share", unit="share"),
+    Column(name="measured_share", title="Measured share", unit="share"),
 )
 _CPUS: Final = Column(name="cpu_kwh", title="CPUs", unit="kWh")
 _NOTES: Final = (
-    "Energy is that of the GPUs, as far as it was measured, without hosts and cooling.",
-    "Runs count by the day of their end, cut at the edges of the window.",
-    "Wasted energy is not known of the hours of older agents in which a GPU was idle in a part of the time.",
+    "Only measured energy of GPUs counts, without hosts and cooling.",
+    "Jobs count on the day of their end; energy outside the window does not count.",
+    "Older agents do not report the wasted energy of hours in which a GPU was idle for a part of the time.",
 )
-_CPU_NOTE: Final = "The energy of CPUs is that of the CPU time of jobs with GPUs; it is in no other figure."
-_COST_NOTE: Final = (
-    "Cost and CO2e are of the energy times the PUE of the site, each hour's energy at that hour's price."
-)
+_NONE: Final = "No energy was measured in this window."
+_CPU_NOTE: Final = "Energy of CPUs is that of GPU jobs; no other figure includes it."
+_COST_NOTE: Final = "Cost and CO2e include the PUE of the site; the energy of each hour has the price of that hour."
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_j", "cpu_energy_ms")
 
 
@@ -74,11 +72,13 @@ def answer(asking: ViewQuery) -> Answer:
     _add_costs(facts, asking, pairs.values(), drawn)
     ranked = {kind: _by(pairs, place, kind) for place, kind in enumerate(MOST_OF)}
     for kind, first in ranked.items():
-        means = f"{kind} that took most energy", f"energy of this {kind}", f"share of all energy that is this {kind}'s"
+        means = f"{kind} that used most energy", f"energy of this {kind}", f"share of this {kind} in all energy"
         first.add(facts, MOST_OF[kind], "kWh", means, unnamed=named("", kind))
     order = sorted(pairs, key=lambda pair: (-pairs[pair]["energy_j"], pair))
     cpus = (_CPUS,) if any(own["cpu_energy_ms"] for own in pairs.values()) else ()
     lines = [[*_line(asking, pair, pairs[pair], drawn), *(_cpu_kwh(pairs[pair]) for _ in cpus)] for pair in order]
+    if facts.found[0].value is None:
+        return Answer(facts, _COLUMNS, lines, [], [_NONE])
     notes = [*_NOTES, *((_COST_NOTE,) if _priced(asking) else ()), *((_CPU_NOTE,) if cpus else ())]
     columns = (*_COLUMNS, *_cost_columns(asking), *cpus)
     return Answer(facts, columns, lines, _charts(asking, ranked, days, drawn), notes)
@@ -136,8 +136,8 @@ def _add_facts(facts: ViewFacts, asking: ViewQuery, groups: list[Counter[str]], 
     by_day = total["energy_j"] / J_PER_KWH / ((window.end - window.start) / 86400) if known else None
     facts.add("energy_by_day", by_day, "kWh", "energy of jobs' GPUs per day")
     held_ms = total["alloc_ms"] if groups else 1  # without agents nothing is measured
-    facts.share("measured_share", total["energy_ms"], held_ms, "share of the GPU-time that was measured")
-    facts.add("split_kwh", total["split_j"] / J_PER_KWH, "kWh", "energy that is known to be wasted or not")
+    facts.share("measured_share", total["energy_ms"], held_ms, "share of the GPU-time in which energy was measured")
+    facts.add("split_kwh", total["split_j"] / J_PER_KWH, "kWh", "energy for which the wasted part is known")
     facts.add("wasted_kwh", total["wasted_j"] / J_PER_KWH if known else None, "kWh", "energy in wasted GPU-time")
     if total["cpu_energy_ms"]:
         facts.add("cpu_kwh", _cpu_kwh(total), "kWh", "energy of the CPUs that jobs with GPUs used")

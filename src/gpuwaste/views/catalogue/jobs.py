@@ -7,25 +7,25 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.slurm.accounting.job_record import MAX_STEPS
-from gpuwaste.views.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_note, step_axis, words
+from gpuwaste.views.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_note, some_of, step_axis, words
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Jobs by day"
-QUESTION: Final = "How many jobs are submitted, start and end each day, how do they end, and what do they hold?"
+QUESTION: Final = "How many jobs are submitted, start and end each day, and how do they end?"
 SENTENCES: Final = (
-    "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} a day.",
+    "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} per day.",
     "{completed_share} of the jobs that ended completed.",
-    "How {unknown_ends+} ended is not known; they are in no share.",
-    "Jobs with GPUs held {gpu_hours+}.",
+    "The end state of {unknown_ends+} is unknown; the shares are without them.",
+    "GPU jobs held {gpu_hours+}.",
     "Jobs held {cpu_hours}.",
-    "They ran {steps}, {steps_by_day} a day.",
+    "They ran {steps}, {steps_by_day} per day.",
 )
 _STEPS_NOTE: Final = (
-    "Steps are those of srun that have ended, by the day of their start, at most {:,} of a run; batch steps do not "
+    "Steps are those of srun that have ended, by the day of their start, at most {:,} per run; batch steps do not "
     "count."
 )
-_NO_STEPS_NOTE: Final = "Steps are not known: the store has none from accounting."
-_UNKNOWN_NOTE: Final = "The {kind}s of {unknown:,} of {runs:,} jobs are unknown; {kind}-hours are without them."
+_NO_STEPS_NOTE: Final = "Steps are unknown: the store has none from accounting."
+_UNKNOWN_NOTE: Final = "Accounting lacks the {kind}s of {jobs}; {kind}-hours are without them."
 _COLUMNS: Final = (
     Column(name="from", title="From", unit="UTC s"),
     Column(name="submitted", title="Submitted", unit="jobs"),
@@ -62,7 +62,7 @@ def answer(asking: ViewQuery) -> Answer:
         facts.add(f"{name}_by_day", total[name] / total["days"], "jobs", f"jobs {name} per day", sample=sample)
     sample, judged = ratio(rows, "completed", "judged", window.blocks), total["ended"] - total["unknown"]
     facts.share("completed_share", total["completed"], judged, "share of ended jobs that completed", sample=sample)
-    facts.add("unknown_ends", total["unknown"], "jobs", "jobs that ended in a state that is not known")
+    facts.add("unknown_ends", total["unknown"], "jobs", "jobs with an unknown end state")
     unknown = asking.rows("held_unknown")[0]
     no_cpus = 0 < unknown["runs"] == unknown["cpu"]
     for row in rows if no_cpus else ():
@@ -90,7 +90,7 @@ def answer(asking: ViewQuery) -> Answer:
 def _unknown_notes(unknown: Mapping[str, int]) -> list[str]:
     """Return notes: for how many jobs the CPUs are unknown, and the GPUs unless they are unknown for all."""
     kinds = [kind for kind in ("gpu", "cpu") if unknown[kind] and (kind == "cpu" or unknown[kind] < unknown["runs"])]
-    return [_UNKNOWN_NOTE.format(kind=kind.upper(), unknown=unknown[kind], runs=unknown["runs"]) for kind in kinds]
+    return [_UNKNOWN_NOTE.format(kind=kind.upper(), jobs=some_of(unknown[kind], unknown["runs"])) for kind in kinds]
 
 
 def _charts(asking: ViewQuery, rows: list[dict[str, Any]]) -> list[Chart]:

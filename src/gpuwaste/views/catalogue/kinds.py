@@ -9,14 +9,14 @@ from gpuwaste.views.charting import RUNS_NOTE, gpus_note, sideways, without_deta
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Kinds of jobs"
-QUESTION: Final = "How many jobs are tasks of arrays, interactive or short, and how much do they hold?"
+QUESTION: Final = "How many jobs are array tasks, interactive or short?"
 SENTENCES: Final = (
     "{short_share} of the {runs} that ran and ended were short.",
-    "{array_share} of the jobs were tasks of arrays; {interactive_share} of the jobs were interactive.",
+    "{array_share} of the jobs were array tasks; {interactive_share} of the jobs were interactive.",
     "Short jobs held {short_gpu_share} of the GPU-hours, interactive jobs {interactive_gpu_share} of them.",
 )
 SHORT_S: Final = 300
-_KINDS: Final = {"array": "tasks of arrays", "interactive": "interactive jobs", "short": "short jobs"}
+_KINDS: Final = {"array": "array tasks", "interactive": "interactive jobs", "short": "short jobs"}
 _COLUMNS: Final = (
     Column(name="kind", title="Kind"),
     Column(name="runs", title="Jobs", unit="jobs"),
@@ -51,14 +51,14 @@ def answer(asking: ViewQuery) -> Answer:
     if whole["gpu_s"]:
         series.append(Series(name="share of GPU-hours", role="second", y=[_percent(row[4]) for row in table]))
     chart = sideways("Kinds of jobs", list(kinds.values()), "%", series, of="Kind", stacked=False)
-    short = f"Short jobs ran for less than {duration_text(SHORT_S)}."
+    short = f"A short job runs for less than {duration_text(SHORT_S)}."
     notes = [
         *gpus_note(rows),
         RUNS_NOTE,
-        f"Jobs that ended in the window after they had started; one job may be of several kinds. {short}",
+        f"Only jobs that started and have ended count; one job may be of several kinds. {short}",
     ]
     if silent:
-        notes.append(f"The log of {silent} does not record which jobs were tasks of arrays or interactive.")
+        notes.append(f"The log of {silent} does not record which jobs were array tasks or interactive.")
     return Answer(facts, columns, table, [chart], notes, parameters={"short_s": SHORT_S})
 
 

@@ -13,9 +13,10 @@ from gpuwaste.views.charting import (
     decade_edges,
     partition_text,
     sideways,
+    some_of,
     without_details,
 )
-from gpuwaste.views.ranking import Superlative, ranking
+from gpuwaste.views.ranking import Finding, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Requested and used time"
@@ -25,20 +26,21 @@ SENTENCES: Final = (
         "Half of the jobs used {used_p50_share} of their time limit or less; {tenth_share} of the jobs used less than "
         "a tenth of it."
     ),
-    "In sum jobs used {used_share} of the time that they requested, where time beyond a limit does not count.",
-    "Beyond their limit ran {beyond_share+} of the jobs, {beyond_s} in sum.",
-    "Their limit ended {timeout_share} of the jobs.",
+    "In total, jobs used {used_share} of the time that they requested; time beyond a limit does not count.",
+    "{beyond_share+} of the jobs ran beyond their limit, {beyond_s} in total.",
+    "{timeout_share} of the jobs were ended by their limit.",
     (
-        "Of the partitions with {enough_jobs} or more, jobs in {loose_partition} used the smallest part: "
-        "{loose_share} of the time that they requested."
+        "Jobs in {loose_partition} used the smallest part: {loose_share} of the time that they requested (of the "
+        "partitions with {enough_jobs} or more)."
     ),
     (
-        "The backfill scheduler started {backfilled_share} of the jobs; they used {backfilled_used_share} of the time "
+        "The backfill scheduler started {backfilled_share} of the jobs; these used {backfilled_used_share} of the time "
         "that they requested, the others {main_used_share} of theirs."
     ),
 )
 LOOSEST: Final = Superlative("loose_partition", "loose_share", "table", "used_share", labels=("partition",), least=True)
 SUPERLATIVES: Final = (LOOSEST,)
+FINDING: Final = Finding("used_share", "jobs", rest=True)
 _COLUMNS: Final = (
     Column(name="partition", title="Partition"),
     Column(name="runs", title="Jobs", unit="jobs"),
@@ -55,8 +57,8 @@ _ENOUGH: Final = 20
 _PERCENT: Final = 100
 _TENTHS: Final = 10
 _BEYOND_NOTE: Final = (
-    "A job ran beyond its limit where it ended more than a minute and more than 5 % later: Slurm stops a job some "
-    "seconds after its limit, and OverTimeLimit, or a limit that was lowered, allows more."
+    "A job ran beyond its limit if it ended more than a minute and more than 5 % later: Slurm stops a job some "
+    "seconds after its limit, and OverTimeLimit, or a lowered limit, allows more."
 )
 _LAYERS: Final[dict[bool | None, tuple[str, Role]]] = {
     None: ("jobs", "main"),
@@ -97,18 +99,18 @@ def answer(asking: ViewQuery) -> Answer:
         for enough in (True, False)
     )
     if len(ranked.names) > 1:
-        facts.add("enough_jobs", f"{_ENOUGH} jobs", "", "jobs of a partition that can be called the one with the least")
+        facts.add("enough_jobs", f"{_ENOUGH} jobs", "", "least number of jobs of a partition that is named")
         told = "partition that uses the smallest part of its time limits", "share of the requested time used there"
         ranked.add(facts, LOOSEST, "share", told, some=False)
     _add_backfilled(facts, rows, blocks)
-    notes = [RUNS_NOTE, "Jobs with a time limit that ended in the window after they had started."]
+    notes = [RUNS_NOTE, "Only jobs with a time limit that started and have ended count."]
     unknown = sum(row["runs"] for row in rows if row["backfilled"] is None)
     if unknown:
-        notes.append(f"Accounting does not name the scheduler of {unknown:,} of {whole['runs']:,} jobs.")
+        notes.append(f"Accounting lacks the scheduling flag for {some_of(unknown, whole['runs'])}.")
     if whole["beyond"]:
         notes.append(_BEYOND_NOTE)
     if silent and whole["runs"]:
-        notes.append(f"Which jobs were ended by their limit is not known: the log of {silent} does not record it.")
+        notes.append(f"The log of {silent} does not record which jobs were ended by their limit.")
     table = [_line(name, partitions[name], timeouts=not silent) for name in (*ranked.groups, *small.groups)]
     return Answer(facts, _COLUMNS, table, _charts(bins, parts), notes)
 

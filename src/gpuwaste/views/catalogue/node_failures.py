@@ -9,20 +9,22 @@ from gpuwaste.show.chart import Series
 from gpuwaste.show.view_document import Column, ViewFacts, duration_text, ratio
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.views.charting import RUNS_NOTE, sideways, without_details
-from gpuwaste.views.ranking import SHOWN, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, Finding, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Node failures"
 QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"
 SENTENCES: Final = (
-    "Failed nodes ended {failed} in {clusters}: {failed_share} of the {ended} that ended.",
-    "Jobs lost {gpu_hours+} by it.",
+    "{none_failed} was ended by a failed node.",
+    "Failed nodes ended {failed+} in {clusters}, {failed_share} of the {ended} that ended.",
+    "These jobs lost {gpu_hours+}.",
     "The largest group of failures ended {largest} at once.",
-    "Most lost jobs of one node: {worst_node_failed} ({worst_node}).",
+    "Node {worst_node} has the most lost jobs: {worst_node_failed}.",
 )
 _NODES_TITLE: Final = "Lost jobs by node"
 WORST_NODE: Final = Superlative("worst_node", "worst_node_failed", "bars", _NODES_TITLE)
 SUPERLATIVES: Final = (WORST_NODE, Superlative("", "largest", "table", "jobs"))
+FINDING: Final = Finding("failed_share", "jobs")
 GAP_S: Final = 10 * MINUTE_S
 _LIMIT: Final = 5000
 _NODES: Final = 4096
@@ -52,8 +54,10 @@ def answer(asking: ViewQuery) -> Answer:
     facts.add("ended", ended, "jobs", "jobs that ended")
     if silent := without_details(asking):
         note = f"The log of {silent} does not record which jobs a failed node ended."
-        return Answer(facts, _COLUMNS, [], [], [RUNS_NOTE, note], parameters={"gap_s": GAP_S})
+        return Answer(facts, _COLUMNS, [], [], [note], parameters={"gap_s": GAP_S})
     facts.add("failed", failed, "jobs", "jobs that a failed node ended")
+    if ended and not failed:
+        facts.add("none_failed", "No job", "", "jobs that a failed node ended, if there is none")
     sample = ratio(days, "node_fail", "ended", asking.window.blocks)
     facts.share("failed_share", failed, ended, "share of jobs that a failed node ended", sample=sample)
     facts.add("clusters", len(groups), "groups", "groups of failures")
@@ -68,8 +72,8 @@ def answer(asking: ViewQuery) -> Answer:
     notes = [
         RUNS_NOTE,
         (
-            f"Failures within {duration_text(GAP_S)} of each other are one group; a lost job counts for each of its "
-            "nodes, as accounting does not name the one that failed."
+            f"Failures within {duration_text(GAP_S)} of each other are one group. A lost job counts for each of its "
+            "nodes: accounting does not name the failed one."
         ),
         "Xid errors of GPUs are not counted here: see the events gpu.xid and the agents' metrics.",
     ]

@@ -12,10 +12,10 @@ TITLE: Final = "Predicted and actual run time"
 QUESTION: Final = "How good are the run times that the advisor predicts?"
 SENTENCES: Final = (
     (
-        "{runs} have a prediction: {below_q50_share} of them ended within the predicted median and {below_q90_share} "
-        "of them within the predicted upper bound (nine in ten should)."
+        "{runs} have a prediction: {below_q50_share} of them ended within the predicted median (half should), "
+        "{below_q90_share} of them within the predicted upper bound (nine in ten should)."
     ),
-    "The median is wrong by {miss_share} of the run time on average.",
+    "On average the predicted median is wrong by {miss_share} of the run time.",
 )
 _MAIN: Final[Role] = "main"
 _COLUMNS: Final = (
@@ -47,7 +47,7 @@ def answer(asking: ViewQuery) -> Answer:
         charts = [binned("Predicted against actual run time", axes, cells, (edges, edges), diagonal=True)]
     first = window.start
     table = [[first + r["block"] * window.block, r["runs"], r["below_q50"], r["below_q90"]] for r in rows]
-    notes = [RUNS_NOTE, f"Each row is of {window.block // DAY_S} days; a job at its time limit shows the limit."]
+    notes = [RUNS_NOTE, f"Each row covers {window.block // DAY_S} days; a job at its time limit counts with the limit."]
     if not rows:
-        notes.append("No verdict with a predicted run time: the store has no advisor's verdicts of these jobs.")
+        notes = ["None of these jobs has a predicted run time: the store has no verdicts of an advisor on them."]
     return Answer(facts, _COLUMNS, table, charts, notes)

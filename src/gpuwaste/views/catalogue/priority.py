@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from gpuwaste.show.chart import Axis, Chart, Role
 from gpuwaste.show.view_document import Column, ViewFacts
-from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, binned, columns_needed, decade_edges, without_waits
+from gpuwaste.views.charting import (
+    PER_DECADE,
+    ROUNDED_UP,
+    RUNS_NOTE,
+    binned,
+    columns_needed,
+    decade_edges,
+    without_waits,
+)
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Priority and waits"
@@ -30,10 +38,10 @@ _MAIN: Final[Role] = "main"
 _NOTES: Final = (
     RUNS_NOTE,
     (
-        "Priority is the last one in accounting: fair share is one part of it, beside age, size, partition and QOS by "
-        "the weights of the site, and a long wait itself raises it. Accounting has no fair share of its own."
+        "Priority is the last one in accounting. Fair share is a part of it, as are age, size, partition and QOS, by "
+        "the weights of the site; a long wait raises it. Accounting does not have the fair share by itself."
     ),
-    f"Waits are from submission to start, rounded up to the next of {PER_DECADE} steps in each power of ten.",
+    f"Waits are from submission to start, rounded up by at most {ROUNDED_UP}.",
 )
 
 
@@ -44,7 +52,7 @@ def answer(asking: ViewQuery) -> Answer:
         return Answer(facts, _COLUMNS, [], [], [unknown])
     rows = asking.rows("priority")
     if not rows:
-        return Answer(facts, _COLUMNS, [], [], [*_NOTES, "Accounting has no priority of these jobs."])
+        return Answer(facts, _COLUMNS, [], [], ["Accounting has no priority of these jobs."])
     classes: dict[int, Counter[int]] = {}
     for row in rows:
         classes.setdefault(row["x"], Counter())[row["y"]] += row["runs"]

@@ -13,7 +13,7 @@ from gpuwaste.views.view_query import Answer, ViewQuery
 TITLE: Final = "Depth of the queue"
 QUESTION: Final = "How many jobs wait, by day and by hour of the day?"
 SENTENCES: Final = (
-    "On average {depth_mean} waited; in the fullest hour {depth_most}.",
+    "On average {depth_mean} waited; in the fullest hour {depth_most} waited.",
     (
         "The queue is deepest in {deep_hour} of the day ({deep_hour_mean} on average) and emptiest in {shallow_hour} "
         "({shallow_hour_mean})."
@@ -54,7 +54,7 @@ def answer(asking: ViewQuery) -> Answer:
     day = (first - first % _HOURS) * HOUR_S - window.utc_offset_s
     grid = Grid(
         title="Jobs that wait",
-        x=Axis(title="Day" if per_column == 1 else f"Each {per_column} days", scale="time"),
+        x=Axis(title="Day" if per_column == 1 else f"{per_column} days per column", scale="time"),
         y=Axis(title=f"Hour of the day ({window.hour_text()})", scale="category"),
         columns=[float(day + place * per_column * _HOURS * HOUR_S) for place in range(columns)],
         rows=[f"{hour:02d}" for hour in range(_HOURS)],
@@ -67,8 +67,8 @@ def answer(asking: ViewQuery) -> Answer:
     )
     table = [[hour, mean, most[hour]] for hour, mean in enumerate(means)]
     notes = [
-        "A job waits from its submission to its start, or to its end if it never starts; held jobs count.",
-        "Each hour is the mean over that hour, to the second; the window's edges cut.",
+        "A job waits from its submission to its start, or to its end if it never starts; held jobs count too.",
+        "Each value is the mean over an hour.",
     ]
     return Answer(_facts(asking, depth, lengths, means), _COLUMNS, table, [grid], notes)
 

@@ -56,7 +56,7 @@ def answer(asking: ViewQuery) -> Answer:
     notes = [
         *gpus_note(rows),
         RUNS_NOTE,
-        "Jobs that ended in the window after they had started; a job counts by its GPUs where it has any.",
+        "Only jobs that started and have ended count, by their GPUs where they have any.",
     ]
     return Answer(_facts(classes), _COLUMNS, table, _charts(rows), notes)
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column, ViewFacts, ratio
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, end_series, named, sideways, user_words, without_details, words
-from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 
 TITLE: Final = "End states by user and account"
@@ -14,18 +14,19 @@ QUESTION: Final = "How do jobs end, and whose jobs fail?"
 SENTENCES: Final = (
     "{failed_share} of the {judged} that ended failed; {cancelled_share} of them were cancelled.",
     "{timeout_share} of them reached their time limit.",
-    "How {unknown_states+} ended is not known; they are in no share.",
-    "Of {users}, user {top_user} had the most failed jobs: {top_user_failed}, {top_user_share} of all that failed.",
+    "The end state of {unknown_states+} is unknown; the shares are without them.",
+    "User {top_user} had the most failed jobs: {top_user_failed}, {top_user_share} of all that failed.",
 )
 _FAILED: Final = "Failed jobs by user"
 MOST_FAILED: Final = Superlative("top_user", "top_user_failed", "bars", _FAILED, share="top_user_share")
 SUPERLATIVES: Final = (MOST_FAILED,)
+FINDING: Final = Finding("failed_share", "jobs")
 _COLUMNS: Final = (
     Column(name="user", title="User"),
     Column(name="account", title="Account"),
     Column(name="ended", title="Ended", unit="jobs"),
     *(Column(name=name, title=words(name).capitalize(), unit="jobs") for name in ENDS),
-    Column(name="failed_share", title="Failed", unit="share"),
+    Column(name="failed_share", title="Failed share", unit="share"),
 )
 
 
@@ -39,8 +40,8 @@ def answer(asking: ViewQuery) -> Answer:
     facts, blocks = ViewFacts("states"), asking.window.blocks
     ended, unknown = (sum(row[name] for row in rows) for name in ("ended", "unknown"))
     facts.add("ended", ended, "jobs", "jobs that ended")
-    facts.add("judged", ended - unknown, "jobs", "jobs that ended in a state that is known")
-    facts.add("unknown_states", unknown, "jobs", "jobs that ended in a state that is not known")
+    facts.add("judged", ended - unknown, "jobs", "jobs with a known end state")
+    facts.add("unknown_states", unknown, "jobs", "jobs with an unknown end state")
     for day in days:
         day["failed"] += day["out_of_memory"]
         day["judged"] = day["ended"] - day["unknown"]
@@ -59,11 +60,11 @@ def answer(asking: ViewQuery) -> Answer:
     told = (
         "user with the most failed jobs",
         "failed jobs of that user",
-        "share of the failed jobs that are that user's",
+        "share of that user in all failed jobs",
     )
     ranked.add(facts, MOST_FAILED, "jobs", told, unnamed=named("", "user"))
     table = [[_cell(row, column.name, silent) for column in _COLUMNS] for row in rows[:MAX_ROWS]]
-    notes = [RUNS_NOTE, "Jobs that ended in the window. Failed includes out of memory."]
+    notes = [RUNS_NOTE, "Only jobs that ended in the window count. Failed includes out of memory."]
     if silent:
         notes.append(
             f"The log of {silent} does not record which jobs a time limit, a failed node or used-up memory ended."

@@ -6,18 +6,18 @@ from typing import Any, Final
 
 from gpuwaste.show.chart import Axis, Chart, Lines, Role, Series
 from gpuwaste.show.view_document import Column, ViewFacts, histogram
-from gpuwaste.views.charting import PER_DECADE, RUNS_NOTE, group_texts, sideways, size_text, without_waits
-from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, listing, ranking
+from gpuwaste.views.charting import PER_DECADE, ROUNDED_UP, RUNS_NOTE, group_texts, sideways, size_text, without_waits
+from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, listing, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Waits"
-QUESTION: Final = "How long do jobs wait, by partition and size, and by the hour at which they are submitted?"
+QUESTION: Final = "How long do jobs wait, by partition, size and hour of submission?"
 SENTENCES: Final = (
     "Half of the jobs that started waited {wait_p50_s} or less; one in twenty waited longer than {wait_p95_s}.",
     "The longest wait was {wait_longest_s}; {wait_long_share} of the jobs waited longer than an hour.",
     (
-        "Of the groups with {enough_jobs} or more, jobs of {slow_group} waited longest: one in twenty longer than "
-        "{slow_p95_s}."
+        "Jobs of {slow_group} waited longest: one in twenty longer than {slow_p95_s} (of the groups with "
+        "{enough_jobs} or more)."
     ),
     "Jobs submitted in {worst_hour} of the day waited longest: one in twenty longer than {worst_hour_p95_s}.",
 )
@@ -27,6 +27,7 @@ _HOURS: Final = "Waits by hour of submission"
 SLOWEST: Final = Superlative("slow_group", "slow_p95_s", "bars", _GROUPS, series=(_P95,))
 WORST_HOUR: Final = Superlative("worst_hour", "worst_hour_p95_s", "bars", _HOURS, series=(_P95,))
 SUPERLATIVES: Final = (SLOWEST, WORST_HOUR, Superlative("", "wait_longest_s", "table", "longest_s"))
+FINDING: Final = Finding("wait_long_share", "jobs")
 _COLUMNS: Final = (
     Column(name="partition", title="Partition"),
     Column(name="size", title="Size"),
@@ -60,7 +61,7 @@ def answer(asking: ViewQuery) -> Answer:
     facts.share("wait_long_share", whole["long"], whole["runs"], "share of jobs that waited longer than an hour")
     ranked, small = _ranked(groups)
     if ranked.names:
-        facts.add("enough_jobs", f"{_ENOUGH} jobs", "", "jobs of a group of which a 95th percentile says something")
+        facts.add("enough_jobs", f"{_ENOUGH} jobs", "", "least number of jobs of a group with a 95th percentile")
         means = "group by partition and size with the longest waits", "95th percentile of waits of that group"
         ranked.add(facts, SLOWEST, "s", means, some=False)
     hours = _hours([(hour, place, count) for hour, block, place, count in bins if hour is not None])
@@ -77,11 +78,8 @@ def answer(asking: ViewQuery) -> Answer:
     ]
     notes = [
         RUNS_NOTE,
-        "Waits are from submission to start, of jobs that started in the window; time held or not eligible counts.",
-        (
-            f"Hours of the day are {zone}; waits by hour are rounded up to the next of {PER_DECADE} steps in each "
-            "power of ten."
-        ),
+        "Waits are from submission to start, of jobs that started in the window; time on hold counts too.",
+        f"Hours of the day are {zone}; hourly waits are rounded up by at most {ROUNDED_UP}.",
         *_left_out(ranked, small),
     ]
     return Answer(facts, _COLUMNS, table, _charts(ranked if ranked.names else small, hours, zone), notes)
@@ -102,8 +100,8 @@ def _left_out(ranked: Ranking[dict[str, Any]], small: Ranking[dict[str, Any]]) -
     if not small.names:
         return []
     if not ranked.names:
-        return [f"No group has {_ENOUGH} jobs: a 95th percentile says little, and none is called the slowest."]
-    return [f"Fewer than {_ENOUGH} jobs, and therefore only in the table: {listing(small.names)}."]
+        return [f"No group has {_ENOUGH} jobs: too few for a 95th percentile, so none is named the slowest."]
+    return [f"Groups with fewer than {_ENOUGH} jobs are only in the table: {listing(small.names)}."]
 
 
 def _hours(bins: list[tuple[int, int, int]]) -> list[tuple[float | None, float | None]]:

@@ -11,21 +11,21 @@ from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.show.chart import Chart, Role, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways
-from gpuwaste.views.ranking import SHOWN, Ranking, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "GPU-hours wasted"
 QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
 SENTENCES: Final = (
     "{wasted_hours} were wasted, {wasted_share} of the {held_hours} that jobs held.",
-    "What jobs did with {unknown_share+} of the GPU-hours is not known.",
+    "{unknown_share+} of the GPU-hours are unknown.",
     (
         "User {top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
-        "the {most_users} who waste most made {most_users_share} of it."
+        "the {most_users} with the most waste caused {most_users_share} of it."
     ),
     "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
     "The largest cause is {top_cause}: {top_cause_hours}.",
-    "Jobs held {held_only_hours+}; how much of it was wasted is not known, as no agent reports GPUs.",
+    "Jobs held {held_only_hours+}; their waste is unknown, because no agent reports GPUs.",
 )
 _WASTED: Final = "wasted"
 _BY: Final = "GPU-hours by {}"
@@ -41,12 +41,13 @@ LARGEST_CAUSE: Final = Superlative(
     "top_cause", "top_cause_hours", "series", _CAUSES, series=tuple(map(cause_name, CAUSE_ORDER))
 )
 SUPERLATIVES: Final = (*MOST_OF.values(), LARGEST_CAUSE)
+FINDING: Final = Finding("wasted_share", "GPU-hours")
 _COLUMNS: Final = (
     Column(name="user", title="User"),
     Column(name="account", title="Account"),
     Column(name="held_hours", title="Held", unit="GPU-hours"),
     Column(name="wasted_hours", title="Wasted", unit="GPU-hours"),
-    Column(name="wasted_share", title="Wasted of held", unit="share"),
+    Column(name="wasted_share", title="Wasted share", unit="share"),
     Column(name="unknown_hours", title="Unknown", unit="GPU-hours"),
 )
 _SUMS: Final = ("alloc_ms", "wasted_ms", "unknown_ms")
@@ -95,9 +96,9 @@ def answer(asking: ViewQuery) -> Answer:
     lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
     notes = [
         CUT_NOTE,
-        f"Each wasted GPU-hour has one cause, the first finding of: {', '.join(map(cause_name, CAUSE_ORDER))}.",
-        "Of a job that an edge of the window cuts, each cause has the part of the inside that it has of the whole job.",
-        "The interval of the wasted share is of whole jobs by the day of their end.",
+        f"Each wasted GPU-hour has one cause, the first that applies of: {', '.join(map(cause_name, CAUSE_ORDER))}.",
+        "A job that is partly outside the window has inside it the same share of each cause as in full.",
+        *(["The interval of the wasted share counts full jobs on the day of their end."] if facts.samples else ()),
     ]
     bars = _causes_of_accounts(causes, ranked["account"])
     return Answer(facts, _COLUMNS, lines, [*_by_whom(ranked), *_by_cause(bars, by_cause)], notes)
@@ -123,7 +124,7 @@ def _add_totals(
     facts.add("wasted_hours", wasted_ms / _MS_H, "GPU-hours", "GPU-hours wasted")
     sample = ratio(blocks, "wasted_ms", "alloc_ms", count)
     facts.share("wasted_share", wasted_ms, alloc_ms, "share of the GPU-hours that was wasted", sample=sample)
-    facts.share("unknown_share", unknown, alloc_ms, "share of the GPU-hours of which nothing is known")
+    facts.share("unknown_share", unknown, alloc_ms, "unknown GPU-hours")
 
 
 def _ranked(held: dict[tuple[str, str], Counter[str]], place: int, kind: str) -> Ranking[Counter[str]]:
@@ -139,14 +140,14 @@ def _add_most(facts: ViewFacts, ranked: Mapping[str, Ranking[Counter[str]]]) -> 
         means = (
             f"{kind} that wasted most",
             f"GPU-hours that this {kind} wasted",
-            f"share of all waste that is this {kind}'s",
+            f"share of this {kind} in all waste",
         )
         own.add(facts, MOST_OF[kind], "GPU-hours", means, unnamed=named("", kind))
     most = [value for value in ranked["user"].values[:_TOP] if value]
     if most:
         facts.add("most_users", len(most), "users", "users who wasted most")
         whole = sum(ranked["user"].values)
-        facts.share("most_users_share", sum(most), whole, "share of all waste that is theirs")
+        facts.share("most_users_share", sum(most), whole, "their share of all waste")
 
 
 def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:
@@ -191,5 +192,5 @@ def _held(asking: ViewQuery) -> Answer:
     held = sum(row["gpu_s"] for row in rows) / HOUR_S
     facts.add("held_only_hours", held, "GPU-hours", "GPU-hours held")
     lines = [[row["user"], row["account"], row["gpu_s"] / HOUR_S, None, None, row["gpu_s"] / HOUR_S] for row in rows]
-    unknown = gpus_note(rows) or ["The store has no samples of GPUs: waste is not known."]
+    unknown = gpus_note(rows) or ["The store has no samples of GPUs: waste is unknown."]
     return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, *unknown])

@@ -36,7 +36,7 @@ def compared(**changes: Any) -> ComparisonDocument:
         "before": view(start=1_764_547_200, end=1_767_225_600),
         "after": view(),
         "changes": [RISE, SHARE],
-        "narrative": ["Median wait: rises from 10 min to 20 min (+100 %): more than the days vary."],
+        "narrative": ["Median wait: 10 min → 20 min (+100 %, more than noise)."],
         "notes": ["A bootstrap over days."],
     }
     return ComparisonDocument(**(plain | changes))
@@ -51,20 +51,29 @@ def read(document: ComparisonDocument, form: ViewForm | None = None) -> Reading:
 def test_the_first_line_says_what_changed() -> None:
     """The heading is the largest change; each change has its interval and whether it is more than noise."""
     found = read(compared())
-    assert found.said("h1").startswith("Median wait: rises from 10 min to 20 min")
+    assert found.said("h1").startswith("Median wait: 10 min → 20 min")
     tags = [tag for tag, _ in found.tags]
     assert tags.index("h1") < tags.index("select"), "the answer is the first line"
     cells = " ".join(found.words["td"])
-    assert "median wait 10 min 20 min +100 % +5 min to +15 min yes" in cells
-    assert "share of long waits 20 % 10 % -10.0 points -20.0 points to +5.0 points no" in cells
-    assert found.words["h2"][:2] == ["Before", "After"]
+    assert "Median wait 10 min 20 min +100 % more than noise: +5 min to +15 min" in cells
+    assert "Share of long waits 20 % 10 % -10.0 points within noise: -20.0 points to +5.0 points" in cells
+    assert found.words["h2"][:3] == ["What changed", "Before", "After"]
 
 
 def test_no_change_is_a_short_headline() -> None:
-    """Where every change is within noise, the heading says so in one line, and what was compared follows."""
-    found = read(compared(changes=[SHARE], narrative=["No change beyond what the days vary: share of long waits."]))
-    assert found.said("h1") == "Waits: no change beyond what the days vary."
-    assert "No change beyond what the days vary: share of long waits." in found.words["p"]
+    """Where every change is within noise, the heading says so in one line, and nothing repeats the table."""
+    found = read(compared(changes=[SHARE], narrative=["No change is more than noise."]))
+    assert found.said("h1") == "No change is more than noise."
+    assert "share of long waits" not in found.said("p")
+
+
+def test_what_was_not_tested_has_no_column() -> None:
+    """Without an interval there is no column of tests, and unchanged figures are one line instead of rows."""
+    untested = [replace(one, low=None, high=None, beyond_noise=None) for one in (RISE, SHARE)]
+    found = read(compared(changes=[*untested, replace(untested[0], id="x", means="longest wait", difference=0.0)]))
+    assert [" ".join(words.split()) for words in found.words["th"]] == ["Figure", "Before", "After", "Change"]
+    assert "The same on both sides: longest wait." in found.said("p")
+    assert "not known" not in " ".join(found.words["td"])
 
 
 def test_the_charts_of_both_sides_alternate() -> None:
@@ -100,15 +109,15 @@ def test_two_systems_are_called_by_their_names() -> None:
     """Sides with other clusters have these as names, whatever is in them."""
     hostile = "<script>alert(1)</script>"
     found = read(compared(before=view(clusters=["c1"]), after=view(clusters=[hostile])))
-    assert found.words["h2"][:2] == ["c1", hostile]
+    assert found.words["h2"][1:3] == ["c1", hostile]
     assert not found.foreign_scripts()
 
 
 def test_nothing_known_on_both_sides() -> None:
     """Without changes there is a sentence instead of a table."""
     found = read(compared(changes=[], narrative=[]))
-    assert found.said("h1") == "No change."
-    assert "No fact is known on both sides" in found.said("p")
+    assert found.said("h1") == "Waits: no change."
+    assert "No figure is known on both sides" in found.said("p")
 
 
 def test_the_form_keeps_what_the_link_names() -> None:

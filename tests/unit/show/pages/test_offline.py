@@ -45,7 +45,7 @@ def test_a_comparison_is_one_folder(tmp_path: Path) -> None:
     """Its page has what changed and both charts of each pair; both sides have their pages; every link is a file."""
     exports: dict[str, Export] = {"csv": comparison_csv}
     index = write_folder(tmp_path / "pages", [compared(), view(view="queue", title="Queue")], EXPORTS, exports)
-    assert "Median wait: rises from 10 min to 20 min" in Reading(index.read_text(encoding="utf-8")).said("p")
+    assert "Median wait: 10 min → 20 min" in Reading(index.read_text(encoding="utf-8")).said("p")
     found = Reading((index.parent / "waits.html").read_text(encoding="utf-8"))
     assert [drawing["width"] for drawing in found.charts()] == ["520", "328"] * 4
     own = {str(one["href"]) for one in found.all("a") if str(one["href"]).startswith("waits.")}
@@ -73,7 +73,7 @@ def test_charts_and_exports_are_files_of_their_own(tmp_path: Path) -> None:
 
 def test_no_views_make_an_index_that_says_so(tmp_path: Path) -> None:
     """A folder of no views has its index."""
-    assert "0 views of the system" in write_folder(tmp_path / "pages", [], EXPORTS).read_text()
+    assert "No data in this window." in write_folder(tmp_path / "pages", [], EXPORTS).read_text()
 
 
 def test_our_own_folder_is_replaced_whole(tmp_path: Path) -> None:

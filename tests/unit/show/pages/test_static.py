@@ -10,7 +10,17 @@ import pytest
 from gpuwaste.show.static_files import PREFIX, served_files, static_files, static_url
 
 FOLDER = resources.files("gpuwaste.show") / "static"
-OURS = {"charts.css", "curves.js", "follow.js", "gpuwaste.css", "gpuwaste.js", "icon.svg", "map.js", "VENDORED.toml"}
+OURS = {
+    "charts.css",
+    "curves.js",
+    "map.js",
+    "zoom.js",
+    "follow.js",
+    "gpuwaste.css",
+    "gpuwaste.js",
+    "icon.svg",
+    "VENDORED.toml",
+}
 CSS = (FOLDER / "gpuwaste.css").read_text(encoding="utf-8")
 
 

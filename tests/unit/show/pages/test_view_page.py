@@ -126,9 +126,11 @@ def test_times_are_in_the_zone_of_the_reader() -> None:
 
 
 def test_what_is_not_known_is_called_so() -> None:
-    """A null is no 0 and no empty cell."""
-    rows = [(None, None, None, float("nan"), None, None, None)]
-    assert {cell.text for cell in body(view(rows=rows)).rows[0]} == {"not known"}
+    """A null is no 0 and no empty cell; a column without any known value is named once below the table."""
+    rows = [(None, None, None, float("nan"), None, None, None), ("alice", 0, 1, 1.0, 0.5, 2.0, None)]
+    found = body(view(rows=rows))
+    assert [cell.text for cell in found.rows[0]] == ["not known"] * 6
+    assert found.unknown == "Timeouts"
 
 
 def test_how_it_is_computed_is_shown() -> None:
@@ -149,7 +151,7 @@ def test_how_it_is_computed_is_shown() -> None:
 def test_an_empty_view_says_so() -> None:
     """Without rows, charts and sentences the page still has a first line and says what is missing."""
     found = read(view(rows=[], rows_left_out=0, charts=[], narrative=[], facts=[], parameters={}, clusters=[]))
-    assert found.said("h1") == "Waits: nothing in this window."
+    assert found.said("h1") == "Nothing in this window."
     assert "No rows in this window." in found.said("p")
     assert not found.charts()
 
