@@ -156,7 +156,7 @@ def test_progress_has_its_rate_and_the_time_left() -> None:
     for second in range(1, 11):
         now[0] = float(second * 4)
         progress.ended(failed=second == 3)
-    assert progress.line() == "gpuwaste: 60 of 100 cases, 0.25/s, 2.7m left, 1 failed"
+    assert progress.line() == "gpuwaste: 60 of 100 cases, 0.25/s, 2 min 40 s left, 1 failed"
     assert (progress.done, progress.failed) == (60, 1)
     assert stream.getvalue().count("\n") == 1, "every 30 s where nobody watches"
 

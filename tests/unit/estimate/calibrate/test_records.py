@@ -37,7 +37,7 @@ def test_the_last_result_of_a_program_counts(tmp_path: Path) -> None:
         ({"step_s": None}, "failed"),
         ({"step_s": 0}, "not a record"),
         ({"step_s": "1"}, "not a record"),
-        ({"spread": 0.9}, "repeats differ by more than 50%"),
+        ({"spread": 0.9}, "repeats differ by more than 50 %"),
         ({"platform": "cpu"}, "measured on a CPU"),
         ({"gpu": "NVIDIA GeForce RTX 3090"}, "measured on rtx3090, not on h100"),
         ({"program": "programs/b.hlo"}, "its program's file is missing"),

@@ -36,7 +36,7 @@ def test_better_in_nine_draws_of_ten_is_promoted() -> None:
     found = promotion({"failure": BETTER, "timeout": SAME}, RULE)
     assert found.change
     assert found.reason == (
-        "failure: average precision 0.400 -> 0.417, better by 0.005 in 90% of the draws, 500 jobs of 30 users"
+        "failure: average precision 0.400 -> 0.417, better by 0.005 in 90 % of the draws, 500 jobs of 30 users"
     )
 
 
@@ -47,8 +47,8 @@ def test_better_in_nine_draws_of_ten_is_promoted() -> None:
         ({"failure": replace(BETTER, jobs=99)}, "not enough outcomes: failure 99 of 100"),
         ({"failure": replace(BETTER, users=9)}, "not enough outcomes: failure of 9 users, 10 needed"),
         ({"failure": replace(BETTER, drawn=30)}, "not enough outcomes: failure: too few of one kind"),
-        ({"failure": compared([0.02] * 8 + [0.004] * 2)}, "better by 0.005 in 80% of the draws, 90% needed"),
-        ({"failure": SAME}, "better by 0.005 in 0% of the draws, 90% needed"),
+        ({"failure": compared([0.02] * 8 + [0.004] * 2)}, "better by 0.005 in 80 % of the draws, 90 % needed"),
+        ({"failure": SAME}, "better by 0.005 in 0 % of the draws, 90 % needed"),
         ({"failure": compared([0.02] * 10, brier=0.001)}, "failure: ranks better, but its probabilities are worse"),
         ({"failure": BETTER, "timeout": WORSE}, "timeout: worse by 0.005"),
     ],
