@@ -61,7 +61,7 @@ audit: ## known weaknesses of the locked packages (network to pypi.org)
 demo: ## in 4 minutes: a real Slurm cluster on loopback, a report, a page, advice at sbatch (DEMO_KEEP=1: it stays up); else a recording (exit code 5)
 	@RECORD='$(RECORD)' STORE='$(STORE)' HUBS='$(HUBS)' tools/demo
 
-demo-all: venv ## the same with all jobs, then the simulator, a plan, estimates, rules: 10 minutes (STORE=lake HUBS=2: two hubs)
+demo-all: ## the same with all jobs, then the simulator, a plan, estimates, rules: 10 minutes (STORE=lake HUBS=2: two hubs)
 	@RECORD='$(RECORD)' STORE='$(STORE)' HUBS='$(HUBS)' tools/demo --all
 
 data: $(STAMP) ## fetch the public logs that some tests read (network; into GPUWASTE_DATA, or data/)

@@ -105,7 +105,7 @@ def stay_up(site: SignInSite, users: Sequence[str], say: Say) -> None:
     link = one_time_link(site, users[0])
     say(f"the hub stays up: {link.partition('/enter#')[0]}/me")
     print(
-        f"\nOpen this link within a minute to sign in as {users[0]} (valid once):\n  {link}\nCommands that print further links:"
+        f"\nThis link signs you in as {users[0]}, once and within a minute:\n  {link}\nCommands that print more links:"
     )
     for user in users:
         print(f"  {shlex.join(site.command_line('web', user=user))}")
