@@ -87,7 +87,10 @@ def _all_findings(site: ReportedSite, story: Story, wanted: Mapping[str, Due]) -
     may = {(kind, story.jobs[name]) for name, one in wanted.items() for kind in one.kinds if kind}
     must = {(kind, story.jobs[name]) for name, one in wanted.items() for kind in one.kinds if "" not in one.kinds}
     return DemoCheck(
-        "findings of the whole cluster", f"{len(must)} jobs named", _words(said - may, must - said), must <= said <= may
+        "jobs with a finding",
+        f"{len(must)} jobs",
+        _words(said - may, must - said),
+        must <= said <= may,
     )
 
 
@@ -108,7 +111,7 @@ def _headline(document: Document, tolerance_s: float) -> DemoCheck:
     fix = [line for finding in document["findings"] for line in finding["fix"]]
     named = any("#SBATCH" in line and ":1" in line for line in fix)
     return DemoCheck(
-        "train-ddp used 1 of 4 GPUs", "75 % wasted, --gres for 1", f"{share:.1%}, {fix[0] if fix else '-'}",
+        "train-ddp used 1 of 4 GPUs", "75 % wasted", f"{share:.1%}, {fix[0] if fix else '-'}",
         0.75 - unknown - edges < share < 0.75 + edges and named,
     )  # fmt: skip
 
@@ -125,7 +128,7 @@ def _no_waste(document: Document) -> DemoCheck:
 
 
 def _seconds(documents: Mapping[str, Document], events: list[OracleEvent], tolerance_s: float) -> Iterator[DemoCheck]:
-    """Compare each device's active seconds with the oracle's, its unknown time given the benefit of the doubt."""
+    """Compare each device's active seconds with the oracle's, where unknown time may be active or not."""
     for name, document in documents.items():
         for run in document["runs"]:
             mine = [event for event in events if event.job_id == run["raw_id"]]
@@ -156,9 +159,9 @@ def _edges(documents: Mapping[str, Document], events: list[OracleEvent], toleran
             began, ended = max([run["start"], *heard[:1]]), min([run["end"], *heard[-1:]])
             ok = run["start"] - tolerance_s <= t0 <= began + tolerance_s
             ok = ok and ended - tolerance_s <= t1 <= run["end"] + tolerance_s
-            said = f"{t0 - run['start']:+.1f} s, {t1 - run['end']:+.1f} s"
-            truth = f"{began - run['start']:+.1f} s, {ended - run['end']:+.1f} s"
-            yield DemoCheck(f"start, end of {name} {run['jobid']} after sacct's", truth, said, ok)
+            said = f"start {t0 - run['start']:+.1f} s, end {t1 - run['end']:+.1f} s"
+            truth = f"start {began - run['start']:+.1f} s, end {ended - run['end']:+.1f} s"
+            yield DemoCheck(f"times of {name} {run['jobid']}", truth, said, ok)
 
 
 def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) -> Iterator[DemoCheck]:
@@ -172,7 +175,8 @@ def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) ->
             if device["node"] == outage.node and overlap > tolerance_s:
                 said = device["unknown_s"]
                 ok = abs(said - overlap) <= tolerance_s
-                yield DemoCheck(f"{name} while the agent was stopped", f"unknown {overlap:.1f} s", f"{said:.1f} s", ok)
+                truth = f"agent stopped for {overlap:.1f} s"
+                yield DemoCheck(f"unknown time of {name}", truth, f"{said:.1f} s unknown", ok)
 
 
 def _advice(story: Story) -> Iterator[DemoCheck]:
@@ -182,7 +186,7 @@ def _advice(story: Story) -> Iterator[DemoCheck]:
         return
     asked = story.plan[advice.name].gpus
     told = f"1 of {asked} GPUs" in advice.told and "gpu:a100:1" in advice.told
-    said = " / ".join(advice.told.splitlines())
+    said = "; ".join(line.removeprefix("sbatch: gpuwaste: ") for line in advice.told.splitlines())
     yield DemoCheck(f"advice at sbatch for {advice.owner}", f"used 1 of {asked} GPUs", said, told)
     what = f"advice at sbatch for {advice.other}"
     yield DemoCheck(what, "none: no earlier run", advice.control or "none", not advice.control)

@@ -13,6 +13,7 @@ from gpuwaste.testing.demo.story import NO_ADVICE, Story, questions
 _HEADS: Final = ("measured by the load program", "reported by gpuwaste")
 _COLUMNS: Final = (6, 33, 28, 27)
 """With two blanks between them, 100 columns."""
+_TIMES: Final = "times: the first and the last sample, in seconds after the start and the end that sacct has"
 Say = Callable[[str], None]
 
 
@@ -24,7 +25,8 @@ def clock(seconds: float) -> str:
 def check_table(checks: Sequence[DemoCheck], label: str = "") -> str:
     """Return the checks as a table of at most 100 columns; `label` marks those of a recording."""
     rows = [("ok" if c.ok else "FAILED", c.what, c.truth, c.said) for c in checks]
-    return tabulate(rows, headers=["", f"check{label}", *_HEADS], maxcolwidths=list(_COLUMNS), disable_numparse=True)
+    table = tabulate(rows, headers=["", f"check{label}", *_HEADS], maxcolwidths=list(_COLUMNS), disable_numparse=True)
+    return f"{table}\n{_TIMES}"
 
 
 def reports(site: ReportedSite, story: Story, *, all_users: bool) -> dict[str, str]:
