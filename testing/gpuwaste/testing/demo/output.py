@@ -1,7 +1,8 @@
 """What the demo prints: its progress, what each user sees, and the table of checks."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,8 +12,8 @@ from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite
 from gpuwaste.testing.demo.story import NO_ADVICE, Story, questions
 
 _HEADS: Final = ("measured by the load program", "reported by gpuwaste")
-_COLUMNS: Final = (6, 33, 28, 27)
-"""With two blanks between them, 100 columns."""
+_WIDTHS: Final = (33, 28, 27)
+"""With a column of six for the outcome, and two blanks between them, 100 columns."""
 _TIMES: Final = "times: the first and the last sample, in seconds after the start and the end that sacct has"
 Say = Callable[[str], None]
 
@@ -24,9 +25,15 @@ def clock(seconds: float) -> str:
 
 def check_table(checks: Sequence[DemoCheck], label: str = "") -> str:
     """Return the checks as a table of at most 100 columns; `label` marks those of a recording."""
-    rows = [("ok" if c.ok else "FAILED", c.what, c.truth, c.said) for c in checks]
-    table = tabulate(rows, headers=["", f"check{label}", *_HEADS], maxcolwidths=list(_COLUMNS), disable_numparse=True)
+    rows = [("ok" if c.ok else "FAILED", *_wrapped(c.what, c.truth, c.said)) for c in checks]
+    table = tabulate(rows, headers=["", f"check{label}", *_HEADS], disable_numparse=True)
     return f"{table}\n{_TIMES}"
+
+
+def _wrapped(*cells: str) -> Iterator[str]:
+    # tabulate's own maxcolwidths fails on a number with commas.
+    for cell, width in zip(cells, _WIDTHS, strict=True):
+        yield "\n".join(textwrap.wrap(cell, width))
 
 
 def reports(site: ReportedSite, story: Story, *, all_users: bool) -> dict[str, str]:
