@@ -34,7 +34,7 @@ class Ending:
 def replay(site: Site, story: Story) -> Ending:
     """Simulate the demo's own jobs with the GPUs that each of them used."""
     gpus = sum(len(node.minors) for node in site.cluster.nodes.values())
-    words = ["simulate", "--what-if", "gpus", "--processors", str(gpus)]
+    words = ["simulate", "what-if", "gpus", "--processors", str(gpus)]
     text = _simulated(site, words)
     document = json.loads(_simulated(site, [*words, "--json"]))
     figures = document["differences"][0]["figures"]

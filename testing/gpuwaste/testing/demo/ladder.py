@@ -122,9 +122,9 @@ def go_up(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None])
     job = str(found.jobs["idle"])
     confirmed = done == {("cancel", "confirmed", job), ("notify", "confirmed", job)}
     fired = ", ".join(f"{one['rule']} {one['action']}{'' if one['done'] else ' (not done)'}" for one in found.fired)
-    listed = site.gpuwaste("actions", "list", user="root", check=False).stdout
+    listed = site.gpuwaste("rules", "actions", user="root", check=False).stdout
     return Ending(
-        {"root$ gpuwaste actions list": listed},
+        {"root$ gpuwaste rules actions": listed},
         (
             DemoCheck("rules for an idle job, once each", idle, fired, steps == wanted and once),
             DemoCheck(
@@ -150,7 +150,7 @@ def _fired(site: Site) -> list[dict[str, Any]]:
 
 
 def _actions(site: Site) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = site.json("actions", "list", user="root")["actions"]
+    found: list[dict[str, Any]] = site.json("rules", "actions", user="root")["actions"]
     return found
 
 

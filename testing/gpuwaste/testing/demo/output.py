@@ -38,7 +38,7 @@ def _wrapped(*cells: str) -> Iterator[str]:
 
 def reports(site: ReportedSite, story: Story, *, all_users: bool) -> dict[str, str]:
     """Return what users see, by the command that they run: alice's report, or those of all users."""
-    shown = {"gpuwaste top   (while the first jobs ran)": story.top} if all_users else {}
+    shown = {"gpuwaste now --hours 1   (while the first jobs ran)": story.top} if all_users else {}
     for user, command in questions(story) if all_users else questions(story)[:1]:
         words = [*command, *(site.window if command[0] == "report" else ())]
         done = site.gpuwaste(*words, user=user, check=False)

@@ -62,7 +62,16 @@ def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
 
 def _asked(site: Site, story: Story) -> Iterator[RecordedCommand]:
     """Yield `top` at its moment, and what each person is told at the end."""
-    yield RecordedCommand(int(story.top_at * 1e6), "root", ("top",), {})
+    yield RecordedCommand(
+        int(story.top_at * 1e6),
+        "root",
+        (
+            "now",
+            "--hours",
+            "1",
+        ),
+        {},
+    )
     of_jobs = [("root", ["job", str(job)]) for job in story.jobs.values()]
     for user, command in [*questions(story), *of_jobs]:
         found = site.gpuwaste(*command, "--json", user=user, check=False)

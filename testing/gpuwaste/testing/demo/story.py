@@ -81,7 +81,7 @@ def play(site: Site, listener: Listener, *, all_jobs: bool) -> Story:
         _kill_hub(site, story, say)
     _pause(8)
     story.top_at = time.time()
-    story.top = site.gpuwaste("top", user="root", check=False).stdout
+    story.top = site.gpuwaste("now", "--hours", "1", user="root", check=False).stdout
     if all_jobs:
         say(f"the users submit {len(SECOND) + len(NEAR)} more jobs, which wait for GPUs")
         _submit(site, story, SECOND, shells)
