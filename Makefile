@@ -58,8 +58,11 @@ layers: $(STAMP) ## import-linter
 audit: ## known weaknesses of the locked packages (network to pypi.org)
 	@tools/audit
 
-demo: venv ## a real Slurm cluster on loopback, three users, reports, pages (DEMO_KEEP=1: it stays up); else a recording (exit code 5); STORE=lake HUBS=2
+demo: ## in 4 minutes: a real Slurm cluster on loopback, a report, a page, advice at sbatch (DEMO_KEEP=1: it stays up); else a recording (exit code 5)
 	@RECORD='$(RECORD)' STORE='$(STORE)' HUBS='$(HUBS)' tools/demo
+
+demo-all: ## the same with all jobs, then the simulator, a plan, estimates, rules: 10 minutes (STORE=lake HUBS=2: two hubs)
+	@RECORD='$(RECORD)' STORE='$(STORE)' HUBS='$(HUBS)' tools/demo --all
 
 data: $(STAMP) ## fetch the public logs that some tests read (network; into GPUWASTE_DATA, or data/)
 	@$(PY) -m tools.data $(DATA)
@@ -121,4 +124,4 @@ baseline: $(STAMP) ## write the bundle of day one anew: after a change of the fe
 bench: $(STAMP) $(if $(NAME),native) ## print a published figure: NAME=report ARGS="--help"; without NAME the list
 	@$(PY) -m bench $(NAME) $(ARGS)
 
-.PHONY: audit baseline bench browser-tools build-packages data deb demo docs docs-check docs-site faults field figures-tests frameworks help layers lint matrix matrix-submit matrix-turn native packages plugins rpm scorecard scorecard-weekly slurm-gpu test test-all thorough types unit venv
+.PHONY: audit baseline bench browser-tools build-packages data deb demo demo-all docs docs-check docs-site faults field figures-tests frameworks help layers lint matrix matrix-submit matrix-turn native packages plugins rpm scorecard scorecard-weekly slurm-gpu test test-all thorough types unit venv

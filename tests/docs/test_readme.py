@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXEMPT = {
     "make demo": "tests/system/test_demo.py runs it; it starts a cluster of its own",
-    "make test": "it runs the tests, of which this is one of the slow",
 }
 NODE = "gpu1"
 PORTS = (9460, 9461)  # the defaults, which the README keeps

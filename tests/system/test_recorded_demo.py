@@ -1,4 +1,4 @@
-"""The recorded demo: what the recorded run reported is reported again, anywhere, by anybody, and labelled."""
+"""The recorded demos: what the recorded runs reported is reported again, anywhere, by anybody, and labelled."""
 
 import json
 import math
@@ -19,18 +19,19 @@ from gpuwaste.testing.demo.checks import DemoCheck, check_story
 from gpuwaste.testing.demo.recorded import played_story
 from gpuwaste.testing.demo.story import Story
 from gpuwaste.testing.patience import patient
-from gpuwaste.testing.recording.format import SHIPPED, read_recording
+from gpuwaste.testing.recording.format import SHIPPED, SHIPPED_ALL, read_recording
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 
 MAX_BYTES = 300_000
+QUESTIONS = ["1. What did alice waste?", "2. What does her page show?", "3. What does sbatch print?"]
 # What depends on when and where a document was asked for, and words, which may change without any figure.
 NOT_COMPARED = {"generated", "recorded", "notes", "thresholds", "title", "evidence", "fix", "why", "text"}
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PlayedSite, Story]]:
-    with PlayedSite(tmp_path_factory.mktemp("play")) as site:
+    with PlayedSite(tmp_path_factory.mktemp("play"), SHIPPED_ALL) as site:
         yield site, played_story(site, lambda _at_s, _text: None)
 
 
@@ -39,6 +40,13 @@ def checked(played: tuple[PlayedSite, Story]) -> list[DemoCheck]:
     """Return what is said of the recorded run, beside what its load programs did."""
     site, story = played
     return check_story(site, story)
+
+
+@pytest.fixture(scope="module")
+def checked_short(tmp_path_factory: pytest.TempPathFactory) -> list[DemoCheck]:
+    """Return the same of the recording of `make demo`."""
+    with PlayedSite(tmp_path_factory.mktemp("short"), SHIPPED) as site:
+        return check_story(site, played_story(site, lambda _at_s, _text: None))
 
 
 def differences(recorded: Any, again: Any, at: str) -> Iterator[str]:
@@ -67,10 +75,10 @@ def test_the_reports_are_those_of_the_recorded_run(played: tuple[PlayedSite, Sto
         assert list(differences(document, again, " ".join(entry.command))) == []
 
 
-def test_the_checks_of_the_demo_hold(checked: list[DemoCheck]) -> None:
-    """What is said of the recorded run agrees with what its load programs did and with accounting."""
-    assert checked
-    assert [check for check in checked if not check.ok] == []
+def test_the_checks_of_the_demo_hold(checked: list[DemoCheck], checked_short: list[DemoCheck]) -> None:
+    """What is reported of the recorded runs agrees with what their load programs did and with accounting."""
+    assert len(checked) > len(checked_short) > 20
+    assert [check for check in (*checked, *checked_short) if not check.ok] == []
 
 
 @pytest.mark.parametrize("form", ["", "--parsable", "--csv"])
@@ -102,17 +110,18 @@ def test_a_user_reads_his_own_jobs_alone(played: tuple[PlayedSite, Story]) -> No
     assert foreign.stderr.replace(str(story.jobs["train-ddp"]), "N") == none.stderr.replace("4000000", "N")
 
 
-def test_the_shipped_recording_is_small_and_says_nothing_of_its_host() -> None:
-    """The file is small, and no path or name of the machine on which it was made stands in it."""
-    assert SHIPPED.stat().st_size < MAX_BYTES
-    opening, entries = read_recording(SHIPPED)
+@pytest.mark.parametrize("shipped", [SHIPPED, SHIPPED_ALL])
+def test_a_shipped_recording_is_small_and_says_nothing_of_its_host(shipped: Path) -> None:
+    """The file is small, and no path or name of the machine on which it was made is in it."""
+    assert shipped.stat().st_size < MAX_BYTES
+    opening, entries = read_recording(shipped)
     text = repr([opening, *entries])
     assert not re.findall(r"/(?:root|home|work|tmp|var|usr|builds|workspace)/[^'\" ]*", text)
     assert set(re.findall(r"hostname='([^']*)'", text)) == {"host"}
 
 
-def test_nobody_can_play_it_anywhere(checked: list[DemoCheck]) -> None:
-    """`make demo` as nobody, without Slurm on PATH, in / and far from UTC: the same checks hold, nothing is left."""
+def test_nobody_can_play_it_anywhere(checked_short: list[DemoCheck]) -> None:
+    """`make demo` as nobody, without Slurm on PATH, in / and far from UTC: the same checks hold, a page is left."""
     # Not below pytest's own folder, which other users may not enter.
     with tempfile.TemporaryDirectory(prefix="gwtest", dir="/tmp") as directory:
         Path(directory).chmod(0o755)
@@ -123,13 +132,13 @@ def test_nobody_can_play_it_anywhere(checked: list[DemoCheck]) -> None:
         if user:
             shutil.chown(own, user)
         shown = _play(runtime, own, user, "Pacific/Kiritimati")
-    assert shown == [[check.what, check.truth, check.said, check.ok] for check in checked]
+    assert shown == [[check.what, check.truth, check.said, check.ok] for check in checked_short]
 
 
 def _play(runtime: Runtime, own: Path, user: str | None, zone: str) -> Any:
     """Play the shipped recording with `own` as the folder for temporary files; return the checks."""
-    result = own / "result.json"
-    argv = [*runtime.module("gpuwaste.testing.demo", "--result", str(result))]
+    result, pages = own / "result.json", own / "pages"
+    argv = runtime.module("gpuwaste.testing.demo", "--result", str(result), "--pages", str(pages))
     done = subprocess.run(
         argv if user else [*argv, "--play"], capture_output=True, text=True, timeout=patient(300), check=False,
         env={"PATH": "/nonexistent", "TMPDIR": str(own), "TZ": zone, **runtime.env}, cwd="/", stdin=subprocess.DEVNULL,
@@ -143,7 +152,12 @@ def _play(runtime: Runtime, own: Path, user: str | None, zone: str) -> Any:
         why = "a Slurm cluster on loopback needs root"
         assert lines[0].startswith(f"demo: NO REAL CLUSTER: {why}")
         assert lines[-1].startswith(f"demo: this was a RECORDING, not a run on this host: {why}")
-    assert [path.name for path in own.iterdir()] == [result.name]
+    assert [line for line in lines if re.match(r"\d\. ", line)] == QUESTIONS
+    assert any("make demo-all" in line for line in lines[-3:])
+    page = (pages / "alice.html").read_text(encoding="utf-8")
+    assert "#SBATCH --gres=gpu:a100:1" in page
+    assert not re.search(r"<script|rel=.stylesheet", page), "it needs no hub"
+    assert {path.name for path in own.iterdir()} == {result.name, pages.name}
     return json.loads(result.read_text())["checks"]
 
 

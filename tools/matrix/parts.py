@@ -122,7 +122,7 @@ PARTS: Final = (
     ),
     Part(
         "demo",
-        "`make demo`: every statement of its reports is compared with what its jobs did",
+        "`make demo-all`: every statement of its reports is compared with what its jobs did",
         ("tests/system/test_demo.py",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Holds what the product says against what the load programs did and what accounting knows."""
+"""Compares what gpuwaste reports with what the load programs measured and what accounting has."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class ReportedSite(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DemoCheck:
-    """One statement of the product beside the truth."""
+    """One statement of gpuwaste: what was measured, what is reported, and whether they agree."""
 
     what: str
     truth: str
@@ -87,17 +87,20 @@ def _all_findings(site: ReportedSite, story: Story, wanted: Mapping[str, Due]) -
     may = {(kind, story.jobs[name]) for name, one in wanted.items() for kind in one.kinds if kind}
     must = {(kind, story.jobs[name]) for name, one in wanted.items() for kind in one.kinds if "" not in one.kinds}
     return DemoCheck(
-        "findings of the whole cluster", f"{len(must)} jobs named", _words(said - may, must - said), must <= said <= may
+        "jobs with a finding",
+        f"{len(must)} jobs",
+        _words(said - may, must - said),
+        must <= said <= may,
     )
 
 
 def _words(extra: set[tuple[str, int]], missing: set[tuple[str, int]]) -> str:
     parts = [
         f"{word} " + ", ".join(f"{kind} of {job}" for kind, job in sorted(found))
-        for word, found in (("also", extra), ("not", missing))
+        for word, found in (("also", extra), ("missing:", missing))
         if found
     ]
-    return "; ".join(parts) or "those and no other"
+    return "; ".join(parts) or "the same jobs"
 
 
 def _headline(document: Document, tolerance_s: float) -> DemoCheck:
@@ -108,7 +111,7 @@ def _headline(document: Document, tolerance_s: float) -> DemoCheck:
     fix = [line for finding in document["findings"] for line in finding["fix"]]
     named = any("#SBATCH" in line and ":1" in line for line in fix)
     return DemoCheck(
-        "train-ddp used 1 of 4 GPUs", "75 % wasted, --gres for 1", f"{share:.1%}, {fix[0] if fix else '-'}",
+        "train-ddp used 1 of 4 GPUs", "75 % wasted", f"{share:.1%}, {fix[0] if fix else '-'}",
         0.75 - unknown - edges < share < 0.75 + edges and named,
     )  # fmt: skip
 
@@ -116,7 +119,7 @@ def _headline(document: Document, tolerance_s: float) -> DemoCheck:
 def _untouched(document: Document) -> DemoCheck:
     devices = document["runs"][-1]["devices"]
     said = ", ".join("untouched" if device["untouched"] else device["level"] for device in devices)
-    return DemoCheck("preprocess never touched its GPU", "untouched", said, all(d["untouched"] for d in devices))
+    return DemoCheck("preprocess did not open its GPU", "untouched", said, all(d["untouched"] for d in devices))
 
 
 def _no_waste(document: Document) -> DemoCheck:
@@ -125,7 +128,7 @@ def _no_waste(document: Document) -> DemoCheck:
 
 
 def _seconds(documents: Mapping[str, Document], events: list[OracleEvent], tolerance_s: float) -> Iterator[DemoCheck]:
-    """Compare each device's active seconds with the oracle's, its unknown time given the benefit of the doubt."""
+    """Compare each device's active seconds with the oracle's, where unknown time may be active or not."""
     for name, document in documents.items():
         for run in document["runs"]:
             mine = [event for event in events if event.job_id == run["raw_id"]]
@@ -139,7 +142,7 @@ def _active(name: str, run: Document, device: Document, events: list[OracleEvent
     said = device["low_s"] + device["moderate_s"] + device["high_s"]
     unknown = device["unknown_s"]
     ok = active - unknown - tolerance_s <= said <= active + tolerance_s
-    what = f"{name} {run['jobid']} {device['node']} …{device['gpu_uuid'][-4:]}"
+    what = f"use by {name}: {device['node']} …{device['gpu_uuid'][-4:]}"
     return DemoCheck(what, f"active {active:.1f} s", f"{said:.1f} s (+{unknown:.1f} s unknown)", ok)
 
 
@@ -156,9 +159,9 @@ def _edges(documents: Mapping[str, Document], events: list[OracleEvent], toleran
             began, ended = max([run["start"], *heard[:1]]), min([run["end"], *heard[-1:]])
             ok = run["start"] - tolerance_s <= t0 <= began + tolerance_s
             ok = ok and ended - tolerance_s <= t1 <= run["end"] + tolerance_s
-            said = f"{t0 - run['start']:+.1f} s, {t1 - run['end']:+.1f} s"
-            truth = f"sacct; program {began - run['start']:+.1f} s, {ended - run['end']:+.1f} s"
-            yield DemoCheck(f"t0, t1 of {name} {run['jobid']}", truth, said, ok)
+            said = f"start {t0 - run['start']:+.1f} s, end {t1 - run['end']:+.1f} s"
+            truth = f"start {began - run['start']:+.1f} s, end {ended - run['end']:+.1f} s"
+            yield DemoCheck(f"times of {name} {run['jobid']}", truth, said, ok)
 
 
 def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) -> Iterator[DemoCheck]:
@@ -172,17 +175,18 @@ def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) ->
             if device["node"] == outage.node and overlap > tolerance_s:
                 said = device["unknown_s"]
                 ok = abs(said - overlap) <= tolerance_s
-                yield DemoCheck(f"{name} while its agent was dead", f"unknown {overlap:.1f} s", f"{said:.1f} s", ok)
+                truth = f"agent stopped for {overlap:.1f} s"
+                yield DemoCheck(f"unknown time of {name}", truth, f"{said:.1f} s unknown", ok)
 
 
 def _advice(story: Story) -> Iterator[DemoCheck]:
-    """Hold sbatch's words against what the owner's job did and the other's did not; a recording has no sbatch."""
+    """Compare sbatch's output with the earlier run of its owner; the other user has no earlier run."""
     advice = story.advice
     if advice is None:
         return
     asked = story.plan[advice.name].gpus
     told = f"1 of {asked} GPUs" in advice.told and "gpu:a100:1" in advice.told
-    said = " / ".join(advice.told.splitlines())
-    yield DemoCheck(f"sbatch tells {advice.owner} of {advice.name}", f"used 1 of {asked} GPUs", said, told)
-    what = f"sbatch tells {advice.other}, who never ran it"
-    yield DemoCheck(what, "nothing", advice.control or "nothing", not advice.control)
+    said = "; ".join(line.removeprefix("sbatch: gpuwaste: ") for line in advice.told.splitlines())
+    yield DemoCheck(f"advice at sbatch for {advice.owner}", f"used 1 of {asked} GPUs", said, told)
+    what = f"advice at sbatch for {advice.other}"
+    yield DemoCheck(what, "none: no earlier run", advice.control or "none", not advice.control)

@@ -1,6 +1,6 @@
-"""The demo's ending: the same jobs replayed with the GPUs that they needed, and a plan that is made and taken.
+"""Two parts of demo-all: the same jobs simulated with the GPUs that they used, and a plan that is made and submitted.
 
-One GPU of each node is held when the script of four GPUs is planned, so that it would have to wait as it stands.
+One GPU of each node is held when the script of four GPUs is planned, so that it would have to wait without a change.
 """
 
 import json
@@ -34,21 +34,18 @@ class Ending:
 def replay(site: Site, story: Story) -> Ending:
     """Simulate the demo's own jobs with the GPUs that each of them used."""
     gpus = sum(len(node.minors) for node in site.cluster.nodes.values())
-    words = ["simulate", "--what-if", "gpus", "--processors", str(gpus)]
+    words = ["simulate", "what-if", "gpus", "--processors", str(gpus)]
     text = _simulated(site, words)
     document = json.loads(_simulated(site, [*words, "--json"]))
     figures = document["differences"][0]["figures"]
     waits, held = figures["mean_wait_s"], figures["held_h"]
     first = FIRST[0]
     idle_h = _idle_gpu_hours(site.json("job", str(story.jobs[first.name]), user="root"))
-    said = (
-        f"with what was needed, GPU jobs would have waited {waits['changed']:.0f} s instead of {waits['base']:.0f} s; "
-        f"{-held['difference']:.2f} GPU-hours freed"
-    )
+    said = f"wait {waits['changed']:.0f} s instead of {waits['base']:.0f} s; {-held['difference']:.2f} GPU-hours freed"
     fits = held["difference"] <= -_FREED * idle_h and waits["changed"] <= waits["base"]
-    truth = f"{first.name} alone held {idle_h:.2f} GPU-hours idle"
+    truth = f"{first.name}: {idle_h:.2f} idle GPU-hours"
     return Ending(
-        {f"root$ gpuwaste {shlex.join(words)}": text}, (DemoCheck("replayed right-sized", truth, said, fits),)
+        {f"root$ gpuwaste {shlex.join(words)}": text}, (DemoCheck("simulated with the GPUs used", truth, said, fits),)
     )
 
 
@@ -63,7 +60,7 @@ def plan_and_submit(site: Site, say: Callable[[str], None]) -> Ending:
     for holder in holders:
         site.cluster.wait_job(holder, "RUNNING")
     script = _script(site, job)
-    say(f"one GPU of each node is held; {job.user} plans {script}")
+    say(f"a job holds one GPU of each node; {job.user} plans {script}")
     made = site.gpuwaste("plan", "-o", "train.plan", script, user=job.user)
     document = json.loads(site.gpuwaste("plan", "--json", script, user=job.user).stdout)
     submitted = json.loads(site.gpuwaste("plan", "--submit", "train.plan", "--json", user=job.user).stdout)
@@ -71,7 +68,7 @@ def plan_and_submit(site: Site, say: Callable[[str], None]) -> Ending:
     at = time.time()
     site.cluster.wait_job(job_id, ("RUNNING", "COMPLETED"), _START_S)
     started = _started(site, job_id)
-    say(f"{job.user} submitted candidate {submitted['candidate']} as job {job_id}; it started")
+    say(f"{job.user} submits candidate {submitted['candidate']} of the plan: job {job_id} starts")
     site.cluster.run(["scancel", *map(str, [job_id, *holders])])
     shown = {
         f"{job.user}$ gpuwaste plan -o train.plan {script}": made.stdout,
@@ -95,13 +92,13 @@ def _checks(document: Mapping[str, Any], taken: int, started: int, submitted_at:
     quicker = DemoCheck(
         "plan of the 4-GPU script",
         "1 GPU is free, 4 are not",
-        f"{chosen['title']}: {earlier} s earlier than as asked",
+        f"{chosen['title']}: {earlier} s earlier than as requested",
         chosen["gpus"] < asked["gpus"] and earlier > 0,
     )
     interval = chosen.get("start") or {"p10": chosen["slurm_start"], "p90": chosen["slurm_start"]}
     late = max(interval["p90"], int(submitted_at)) + _REACTION_S
     within = DemoCheck(
-        "the planned job starts within its interval",
+        "start of the planned job",
         f"started {started - document['at']:+d} s after the plan",
         f"{interval['p10'] - document['at']:+d} to {interval['p90'] - document['at']:+d} s",
         interval["p10"] <= started + 1 and started <= late,

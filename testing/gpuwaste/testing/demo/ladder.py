@@ -1,4 +1,4 @@
-"""A ladder of rules on a real cluster: an idle job is recorded, its user told, the job cancelled, others left alone.
+"""A ladder of rules on a real cluster: an idle job is recorded, its user gets mail, it is cancelled; other jobs go on.
 
 Each rule sees the same jobs: one of a mode each, so that the three modes stand side by side.
 """
@@ -96,14 +96,14 @@ def climb(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None])
     for name, mode, after, do in _RUNGS:
         text = _RULE.format(mode=mode, after=after, do=do, exempt=EXEMPT)
         (rules / f"{name}.toml").write_text(text, encoding="utf-8")
-    say("rules: an idle job is recorded after 20 s, its user told, the job cancelled after 90 s")
+    say("rules: after 20 idle seconds a job is recorded and its user gets mail; after 90 it is cancelled")
     wait_until(lambda: bool(_fired(site)), _WAIT_S, "a rule to fire", lambda: _why(site, jobs["idle"]), poll_s=1.0)
-    say(f"observed: {_fired(site)[0]['subject']} would be cancelled")
+    say(f"rule 1-observe: {_fired(site)[0]['subject']} would be cancelled")
     wait_until(lambda: bool(_told(mail)), _WAIT_S, "the mail", lambda: _why(site, jobs["idle"]), poll_s=1.0)
-    say(f"told: {_told(mail)[0].to[0]}: {_told(mail)[0].message['Subject']}")
+    say(f"mail to {_told(mail)[0].to[0]}: {_told(mail)[0].message['Subject']}")
     cluster.wait_job(jobs["idle"], "CANCELLED", _WAIT_S)
     wait_until(lambda: _ended(site), 60, "the action's end", lambda: json.dumps(_actions(site)), poll_s=0.5)
-    say(f"cancelled: job {jobs['idle']}")
+    say(f"job {jobs['idle']} is cancelled")
     states = {name: cluster.run(["squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T"]).stdout.strip()
               for name, job in jobs.items()}  # fmt: skip
     cluster.run(["scancel", *map(str, jobs.values())], check=False)
@@ -122,19 +122,19 @@ def go_up(site: Site, rules: Path, mail: MailServer, say: Callable[[str], None])
     job = str(found.jobs["idle"])
     confirmed = done == {("cancel", "confirmed", job), ("notify", "confirmed", job)}
     fired = ", ".join(f"{one['rule']} {one['action']}{'' if one['done'] else ' (not done)'}" for one in found.fired)
-    listed = site.gpuwaste("actions", "list", user="root", check=False).stdout
+    listed = site.gpuwaste("rules", "actions", user="root", check=False).stdout
     return Ending(
         {"root$ gpuwaste rules actions": listed},
         (
-            DemoCheck("an idle job goes up the ladder, each rung once", idle, fired, steps == wanted and once),
+            DemoCheck("rules for an idle job, once each", idle, fired, steps == wanted and once),
             DemoCheck(
-                "the actor's actions on it",
+                "actions on the idle job",
                 f"CANCELLED of job {job} by Slurm",
                 ", ".join(f"{kind} {status}" for kind, status, _ in sorted(done)),
                 idle.startswith("CANCELLED") and confirmed,
             ),
             DemoCheck(
-                "a busy job and an exempt one", ", ".join(others), "no rule fired for them", set(others) == {"RUNNING"}
+                "a busy job and an exempt job", ", ".join(others), "no rule fired", set(others) == {"RUNNING"}
             ),
         ),
     )  # fmt: skip
@@ -150,7 +150,7 @@ def _fired(site: Site) -> list[dict[str, Any]]:
 
 
 def _actions(site: Site) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = site.json("actions", "list", user="root")["actions"]
+    found: list[dict[str, Any]] = site.json("rules", "actions", user="root")["actions"]
     return found
 
 

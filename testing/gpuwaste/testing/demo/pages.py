@@ -46,7 +46,7 @@ class PageAlbum:
     _windows: "dict[str, tuple[str, Page]]" = field(default_factory=dict)
 
     def take(self, name: str, user: str, path: str) -> None:
-        """Keep a page; what goes wrong in the browser is said and ends no demo."""
+        """Keep a page; an error of the browser is printed and does not end the demo."""
         if self.browser is None:
             return
         try:
@@ -58,7 +58,7 @@ class PageAlbum:
         except Exception as error:  # noqa: BLE001 a picture is none of the demo's checks
             self.say(f"no screenshot of {path}: {_line(error)}")
         else:
-            self.say(f"{user} opens {path}: {self.folder / name}-light.png and -dark.png")
+            self.say(f"screenshots of {path}: {self.folder / name}-light.png, -dark.png")
 
     def _window(self, browser: "Browser", user: str) -> "tuple[str, Page]":
         """Return the origin of the pages and a user's own window, signed in by a one-time link."""
@@ -84,12 +84,14 @@ def page_album(
         yield PageAlbum(site, folder or Path(), say, browser)
 
 
-def take_pages(album: PageAlbum, story: Story, ended: int) -> None:
-    """Keep what the demo has led to; `ended` is UTC seconds, after its last job."""
-    began, middle = int(story.started), (int(story.started) + ended) // 2
-    windows = f"start={middle}&end={ended}&other_start={began}&other_end={middle}"
+def take_pages(album: PageAlbum, story: Story, ended: int | None) -> None:
+    """Keep alice's pages, and a comparison where `ended` is known: UTC seconds, after the last job."""
     album.take("me", "alice", "/me")
     album.take("job", "alice", f"/jobs/{story.jobs['train-ddp']}")
+    if ended is None:
+        return
+    began, middle = int(story.started), (int(story.started) + ended) // 2
+    windows = f"start={middle}&end={ended}&other_start={began}&other_end={middle}"
     album.take("comparison", "root", f"/analytics/waste?{windows}")
 
 
@@ -102,14 +104,16 @@ def stay_up(site: SignInSite, users: Sequence[str], say: Say) -> None:
     """Print where the pages are and how to sign in, and wait until this process is interrupted or terminated."""
     link = one_time_link(site, users[0])
     say(f"the hub stays up: {link.partition('/enter#')[0]}/me")
-    print(f"\nSign in as {users[0]} within a minute, once: {link}\nFurther links:")
+    print(
+        f"\nThis link signs you in as {users[0]}, once and within a minute:\n  {link}\nCommands that print more links:"
+    )
     for user in users:
         print(f"  {shlex.join(site.command_line('web', user=user))}")
-    print("Press Ctrl-C here to end everything.", flush=True)
+    print("Press Ctrl-C to stop the cluster and the hub.", flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         threading.Event().wait()
-    say("ending")
+    say("stopping")
 
 
 def _opened(stack: ExitStack, say: Say, reason: str | None) -> "Browser | None":

@@ -74,7 +74,7 @@ def estimate_and_plan(site: Site, say: Callable[[str], None]) -> Ending:
     choices = site.json(*words, "--goal", "smallest", user=_USER)
     _write_script(site, _SCRIPT, choices["script"], "step.json")
     _write_script(site, "large.sbatch", [f"#SBATCH --gres=gpu:{_GPU}:1"], "large.json")
-    say(f"{_USER} plans a script that is tied to the program, and one with a batch size that no GPU holds")
+    say(f"{_USER} plans two scripts: one that fits, and one with a batch size too large for any GPU")
     before = _planned(site, shlex.split(choices["plan"])[2:])
     large = _planned(site, ["large.sbatch"])
     job_id = int(site.cluster.run(["sbatch", "--parsable", _SCRIPT], _USER).stdout)
@@ -92,7 +92,7 @@ def _write_programs(site: Site, say: Callable[[str], None]) -> None:
     """Put the program's files into the user's home, from the probe itself where JAX is."""
     python = framework_python("jax")
     if python is None:
-        say("no JAX on this host (make frameworks): programs are the files that the probe wrote elsewhere")
+        say("JAX is not installed (make frameworks): using the program files in the repository")
     else:
         say(f"the JAX probe writes {_USER}'s training step at two batch sizes, without a GPU")
     command = site.runtime.command("estimate", "probe", "jax")  # reads no configuration
@@ -129,14 +129,14 @@ def _of_file(estimate: Mapping[str, Any]) -> list[DemoCheck]:
     return [
         DemoCheck("FLOPs of a training step", f"{by_hand:,} by hand", f"{said:,.0f}", said == by_hand),
         DemoCheck(
-            "its GPU memory",
-            f"{format_size(least)} of arrays at the same time",
+            "GPU memory of a training step",
+            f"{format_size(least)} of arrays at least",
             f"{format_size(low)} to {format_size(high)}, {on_gpu['fits']}",
             least <= estimate["program_b"] and least <= high <= _GPU_B and on_gpu["fits"] == "fits",
         ),
         DemoCheck(
-            "its time before any run",
-            "none: these GPUs were not measured",
+            "time of a step before any run",
+            "unknown: no GPU type calibrated",
             on_gpu["refused"] or f"{on_gpu['step_s']} s",
             on_gpu["step_s"] is None and "no time model" in on_gpu["refused"],
         ),
@@ -151,8 +151,8 @@ def _of_plans(before: Mapping[str, Any], large: Mapping[str, Any]) -> list[DemoC
     least, why = least_b(BATCHES["large.json"]), "; ".join(refused["reasons"])
     return [
         DemoCheck(
-            "plan with the request that the estimate hands over",
-            f"1 {_GPU}, fits, no time by the white box",
+            "plan of the estimated request",
+            f"1 {_GPU}, fits, no run time",
             f"{part['gpus']} {part['gpu']}, {part['fits']}, run time by {part['estimator'] or 'nothing'}",
             chosen is not None
             and (part["gpus"], part["gpu"], part["fits"], part["steps"]) == (1, _GPU, "fits", STEPS)
@@ -160,7 +160,7 @@ def _of_plans(before: Mapping[str, Any], large: Mapping[str, Any]) -> list[DemoC
         ),
         DemoCheck(
             f"plan of batch size {BATCHES['large.json']:,}",
-            f"arrays of {format_size(least)}, a GPU of 40 or 80 GB",
+            f"{format_size(least)} of arrays, GPU of 40 or 80 GB",
             f"{refused['status']}: {why}",
             large["exit"] == _NO_CANDIDATE and refused["status"] == "invalid" and "program needs at least" in why,
         ),

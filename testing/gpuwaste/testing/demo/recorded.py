@@ -1,4 +1,4 @@
-"""The demo's own part of a recording: what was said, asked and true in the run, and the story told from it again."""
+"""The demo's own part of a recording: its progress, its commands, what the load programs did, and the story of it."""
 
 import json
 import socket
@@ -10,7 +10,7 @@ from pathlib import Path
 from gpuwaste.core.version import own_version
 from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND
-from gpuwaste.testing.demo.story import Outage, Story, questions
+from gpuwaste.testing.demo.story import Outage, Story, advice_of, advice_of_line, questions
 from gpuwaste.testing.recording.format import FORMAT, Entry, Opening, RecordedCommand, RecordingError, Said, Truth
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.recording.tape import read_tapes, save
@@ -21,15 +21,19 @@ _PLAN = {job.name: job for job in (*FIRST, *SECOND, *NEAR)}
 
 @dataclass(slots=True)
 class Notes:
-    """Says lines of progress and keeps them."""
+    """Shows lines of progress and keeps them."""
 
     show: Callable[[str], None]
     lines: list[Said] = field(default_factory=list)
 
     def say(self, text: str) -> None:
-        """Say one line."""
-        self.lines.append(Said(_now_us(), text))
+        """Show one line and keep it."""
+        self.keep(text)
         self.show(text)
+
+    def keep(self, text: str) -> None:
+        """Keep one line for the recording."""
+        self.lines.append(Said(_now_us(), text))
 
 
 def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
@@ -57,8 +61,13 @@ def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
 
 
 def _asked(site: Site, story: Story) -> Iterator[RecordedCommand]:
-    """Yield `top` at its moment, and what each person is told at the end."""
-    yield RecordedCommand(int(story.top_at * 1e6), "root", ("top",), {})
+    """Yield who wastes most at its moment, and what each person reads at the end."""
+    yield RecordedCommand(
+        int(story.top_at * 1e6),
+        "root",
+        ("now", "--hours", "1"),
+        {},
+    )
     of_jobs = [("root", ["job", str(job)]) for job in story.jobs.values()]
     for user, command in [*questions(story), *of_jobs]:
         found = site.gpuwaste(*command, "--json", user=user, check=False)
@@ -68,7 +77,14 @@ def _asked(site: Site, story: Story) -> Iterator[RecordedCommand]:
 
 def played_story(site: PlayedSite, say: Callable[[float, str], None]) -> Story:
     """Play the recording and return its story. Raises RecordingError where it is not one of this demo."""
-    heard = site.play(say)
+    lines: list[str] = []
+
+    def progress(at_s: float, text: str) -> None:
+        lines.append(text)
+        if advice_of_line(text) is None:  # shown later, as a terminal shows it
+            say(at_s, text)
+
+    heard = site.play(progress)
     truth = heard.truth
     if truth is None:
         raise RecordingError(f"{site.recording}: no run of the demo: it lacks what the load programs did")
@@ -83,6 +99,7 @@ def played_story(site: PlayedSite, say: Callable[[float, str], None]) -> Story:
         {name: _PLAN[name] for name in truth.jobs},
         None if truth.outage is None else Outage(*truth.outage),
         heard.top,
+        advice=advice_of(lines),
     )
 
 

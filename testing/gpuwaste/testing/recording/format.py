@@ -24,7 +24,11 @@ from gpuwaste.slurm.site.cluster_model import Node, Partition
 from gpuwaste.testing.simnvml import OracleEvent
 
 FORMAT: Final = 1
-SHIPPED: Final = Path(__file__).with_name("data") / "demo.jsonl.xz"
+_DATA: Final = Path(__file__).with_name("data")
+SHIPPED: Final = _DATA / "demo.jsonl.xz"
+"""A run of `make demo`."""
+SHIPPED_ALL: Final = _DATA / "demo-all.jsonl.xz"
+"""A run of `make demo-all`: all jobs."""
 _MAX_BYTES: Final = 64 * 1024**2  # of a recording, unpacked
 
 

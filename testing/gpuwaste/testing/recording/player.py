@@ -150,8 +150,8 @@ class PlayedSite:
                 self._hub.get(Importer).step()
             case SiteFacts() | Devices():
                 self._slurm.take(entry)
-            case RecordedCommand(command=("top", *_), user=user):
-                self.heard.top = self.gpuwaste("top", *self.window[:2], user=user, check=False).stdout
+            case RecordedCommand(command=("now", *_), user=user):
+                self.heard.top = self.gpuwaste("now", *self.window[:2], user=user, check=False).stdout
             case RecordedCommand():
                 self.heard.asked.append(entry)
             case Truth():
