@@ -143,6 +143,9 @@ def refusal(command: str) -> str:
     words = shlex.split(re.sub(r" (?:[|<>&]|&&|;).*", "", plain), comments=True)[1:]
     if not words or words[0].startswith("/"):
         return ""
+    words = [*words[1:], "--help"] if words[0] == "help" and words[1:] else [word for word in words if word != "help"]
+    if not words:
+        return ""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):

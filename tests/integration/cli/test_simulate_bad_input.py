@@ -56,7 +56,7 @@ def scheduler(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
 LEFT_OUT: dict[str, tuple[str, str]] = {
     "larger than the machine": (line(9, 30, procs=50, req=50), "is larger than the machine (job 9)"),
     "never ended": (line(9, 30, run=-1), "never ended (job 9)"),
-    "no processors": (line(9, 30, procs=-1, req=-1), "asks for no processor (job 9)"),
+    "no processors": (line(9, 30, procs=-1, req=-1), "requests no processor (job 9)"),
     "centuries later": (line(9, 10**12), "is submitted over 100 years after the first (job 9)"),
     "a negative submission": (line(9, -30), "rows of the log could not be read (line 6: no submit time)"),
     "too few columns": ("9 30 0 50", "rows of the log could not be read (line 6: 4 columns where SWF has 18)"),
