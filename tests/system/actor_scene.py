@@ -142,14 +142,14 @@ class ActorScene:
         return self.end(action)
 
     def gpuwaste(self, *words: str, user: str, hub: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run `gpuwaste rules actions ...` as a user; without `hub` nobody answers at hub_url."""
+        """Run `gpuwaste rules ...` as a user; without `hub` nobody answers at hub_url."""
         config = self.directory / "cli.toml"
         url = f"http://127.0.0.1:{self.port if hub else free_port()}"
         common = {"hub_url": url, "munge_socket": str(self.cluster.munge_socket)}
         config.write_text(to_toml({"common": common, "actor": {"stop_file": str(self.stop_file)}}))
         config.chmod(0o644)
         runtime = shared_runtime(self.cluster.directory / "site" / "runtime")
-        argv = runtime.command("actions", *words, "--config", str(config))
+        argv = runtime.command("rules", *words, "--config", str(config))
         return self.cluster.run(argv, user, env=runtime.env, check=False, timeout_s=60)
 
     def python(self, *words: str, user: str) -> subprocess.CompletedProcess[str]:

@@ -48,7 +48,7 @@ _HELLO: Final = json.dumps({
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 })  # fmt: skip
 _HOST_COMMANDS: Final = {
-    "version": "version",
+    "version": "--version",
     "config check": "config check --config {hub}",
     "config show": "config show --config {hub}",
     "policy check": "policy check {site}/policies.d --config {hub}",
@@ -62,8 +62,8 @@ _HOST_COMMANDS: Final = {
     "history import": "history import --swf {own}/log.swf --into {own}/log.duckdb --config {hub}",
     "history status": "history status --into {own}/log.duckdb --config {hub}",
     "analyze a log": "analyze --swf {own}/log.swf --view states --config {hub}",
-    "train": "train --swf {own}/log.swf --trials 1 --models-dir {own}/models --config {hub}",
-    "evaluate": "evaluate --swf {own}/log.swf --config {hub}",
+    "train": "model train --swf {own}/log.swf --trials 1 --models-dir {own}/models --config {hub}",
+    "evaluate": "model evaluate --swf {own}/log.swf --config {hub}",
     "policy replay": "policy replay --swf {own}/log.swf --policies {site}/policies.d --config {hub}",
     "estimate": f"estimate {FIXTURES}/estimate/torch-attention.json --config {{hub}}",
     "estimate probe": "estimate probe torch",
@@ -74,11 +74,11 @@ _USER_COMMANDS: Final = {
     "report": "report",
     "job": "job {job}",
     "now": "now",
-    "top": "top",
-    "verdicts": "verdicts",
+    "now since": "now --hours 1",
+    "verdicts": "policy verdicts",
     "model list": "model list",
-    "notify preview": "notify preview",
-    "actions list": "actions list",
+    "digest preview": "digest preview",
+    "rules actions": "rules actions",
     "events list": "events list",
     "analyze": "analyze --view waits",
     "export jobstats": "export jobstats {job}",
@@ -86,7 +86,7 @@ _USER_COMMANDS: Final = {
     "plan": "plan {own}/job.sbatch",
 }
 """Of alice, who has a job, but for those that are an operator's."""
-_OF_OPERATORS: Final = {"actions list", "analyze", "events list", "model list", "verdicts"}
+_OF_OPERATORS: Final = {"rules actions", "analyze", "events list", "model list", "verdicts"}
 
 
 @dataclass

@@ -115,10 +115,10 @@ def test_what_waits_for_a_person(scene: ActorScene) -> None:
     assert scene.end(action)[0] == "confirmed", scene.end(action)
     assert scene.row(action).person == "gpuwaste"
     assert scene.row(refused).status == "refused"
-    shown = scene.gpuwaste("show", action[:12], user="gpuwaste")
+    shown = scene.gpuwaste("actions", action[:12], user="gpuwaste")
     assert "confirmed" in shown.stdout
     assert "idle_s" in shown.stdout
-    listed = scene.gpuwaste("list", user="gpuwaste")
+    listed = scene.gpuwaste("actions", user="gpuwaste")
     assert listed.returncode == 0
     assert action[:12] in listed.stdout
 
@@ -136,12 +136,12 @@ def test_a_stop_ends_all_acting(scene: ActorScene) -> None:
     scene.stop_file.unlink()
     poller.turn()
     assert scene.row(action).status == "intended"
-    assert scene.gpuwaste("lift", user="root").returncode == 0
+    assert scene.gpuwaste("resume", user="root").returncode == 0
     assert scene.gpuwaste("stop", user="root", hub=False).returncode == 0
     poller.turn()
     assert scene.row(action).status == "intended"
-    assert scene.gpuwaste("lift", user="root", hub=False).returncode == 1
-    assert scene.gpuwaste("lift", user="root").returncode == 0
+    assert scene.gpuwaste("resume", user="root", hub=False).returncode == 1
+    assert scene.gpuwaste("resume", user="root").returncode == 0
     poller.turn()
     assert scene.end(action)[0] == "confirmed", scene.end(action)
 

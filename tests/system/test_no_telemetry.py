@@ -14,7 +14,7 @@ from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.patience import patient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a whole site, and every command once
-NOTHING_FOUND: Final = {"actions list": 3, "policy replay": 3}
+NOTHING_FOUND: Final = {"rules actions": 3, "policy replay": 3}
 """Commands that have nothing to print here; all others end with 0."""
 
 

@@ -115,18 +115,8 @@ class Planner:
 def test_what_an_estimate_hands_over_is_accepted(cluster: LoopbackCluster, tmp_path: Path, capsys: Any) -> None:
     """The #SBATCH lines and the command of plan that a comparison prints: Slurm takes the GPU type and the limit."""
     models = ["--models-dir", str(tmp_path / "models")]
-    assert (
-        main(
-            [
-                "model",
-                "train",
-                "--times",
-                str(calibrated(tmp_path / "cal", "a100-40gb", "NVIDIA A100-SXM4-40GB")),
-                *models,
-            ]
-        )
-        == 0
-    )
+    measured = calibrated(tmp_path / "cal", "a100-40gb", "NVIDIA A100-SXM4-40GB")
+    assert main(["model", "train", "--times", str(measured), *models]) == 0
     (tmp_path / "step.hlo").write_text(HLO.format(n=1500))
     capsys.readouterr()
     words = ["--gpu", "a100,h100", "--goal", "cheapest", "--steps", "1000000", "--price", "a100=1"]
