@@ -23,7 +23,7 @@ _CLASSES: Final = (
     ("moderate", "{0.low_below_pct:g} % to {0.high_above_pct:g} %"),
     ("low", "above 0 %, below {0.low_below_pct:g} %"),
     ("idle", "0 %"),
-    ("unknown", "not known, never counted as wasted"),
+    ("unknown", "never counted as wasted"),
     ("suspended", "job suspended"),
     ("pending", "not reported yet"),
 )
