@@ -193,7 +193,7 @@ def test_a_corrupt_day_is_set_aside_and_said(tmp_path: Path, capfd: pytest.Captu
     store.append([BASE])
     assert list(store.samples_since(0)) == [BASE]
     assert "2026-01-01.duckdb.corrupt" in days_of(tmp_path)
-    assert "set aside" in capfd.readouterr().err
+    assert "damaged file of raw samples" in capfd.readouterr().err
 
 
 def test_a_newer_day_is_set_aside(tmp_path: Path) -> None:

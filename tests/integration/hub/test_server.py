@@ -25,7 +25,7 @@ def test_the_unix_socket_knows_its_peer(hub: Rig) -> None:
     upsert_jobs(hub.store, [record(7, me), record(8, "somebody")])
     client = HubClient(f"unix:{hub.socket}")
     assert client.get("/v1/jobs/7")["runs"][0]["user"] == me
-    with pytest.raises(Exception, match="no such job"):
+    with pytest.raises(Exception, match="not found, or not visible"):
         client.get("/v1/jobs/8")
     assert hub.socket.stat().st_mode & 0o777 == 0o666
 

@@ -99,7 +99,7 @@ def test_the_card_has_all_its_parts_and_no_names(trained: Trained) -> None:
     text = (trained.directory / "card.md").read_text()
     for part in (
         "# gw-20260921", "What it learnt from", "Labels: failure", "How the figures came about", "In short",
-        "average precision", "worst tenth of users", "best F1", "reserved over used", "as asked",
+        "average precision", "worst tenth of users", "best F1", "reserved over used", "as requested",
         "What it looks at", "Search: 1 trial ", "Targets left out", "agree", "must not be used for",
     ):  # fmt: skip
         assert part in text, part
