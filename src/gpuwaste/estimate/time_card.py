@@ -70,11 +70,10 @@ def card_text(card: TimeCard) -> str:
             left = ", ".join(f"{count} {why}" for why, count in sorted(each.left_out.items()))
             lines += [f"Left out: {left}.", ""]
     lines += [
-        "CASE: *seen*: one fifth of the programs is left out at a time; *unseen*: one family of programs is left out at",
-        "a time, except for the given share. ROOFLINE: mean error of the roofline model without the correction. MEAN,",
-        "MEDIAN, P90: mean, median and 90th percentile of the error with the correction. INSIDE: programs in the 90 %",
-        "interval.",
-        "All errors are relative, on programs that the model was not trained on.",
+        "CASE: *seen*: one fifth of the programs is left out at a time; *unseen*: one family of programs is left out",
+        "at a time, except for the given share. ROOFLINE: mean error of the roofline model without the correction.",
+        "MEAN, MEDIAN, P90: mean, median and 90th percentile of the error with the correction. INSIDE: programs in",
+        "the 90 % interval. All errors are relative, on programs that the model was not trained on.",
         "",
         "Vallabhajosyula and Ramnath report these mean errors in %, on other programs and GPUs:",
         "",
