@@ -227,13 +227,14 @@ def _line(result: "ImportResult") -> str:
     if not result.pages:
         return f"{result.key}: nothing new\n"
     rate = f" ({result.runs / result.seconds:,.0f}/s)" if result.seconds >= 1 else ""
+    pages = f"{result.pages:,} raw {'page' if result.pages == 1 else 'pages'} kept"
     head = (
-        f"{result.key}: {result.runs:,} runs in {result.seconds:.1f} s{rate}, {result.changed:,} of them new or changed; "
-        f"{result.pages:,} raw {'page' if result.pages == 1 else 'pages'} kept, {format_size(result.size_b)}, stored as {format_size(result.packed_b)}"
+        f"{result.key}: {result.runs:,} runs in {result.seconds:.1f} s{rate}, {result.changed:,} new or changed; "
+        f"{pages}, {format_size(result.size_b)}, stored as {format_size(result.packed_b)}"
     )
     lines = [head]
     if result.end_rule != "accounting":
-        lines.append("  the source has no waits: the start of a run is set to its submission, its end to submission + run time")
+        lines.append("  the source has no waits: starts are set to the submissions, ends to submission + run time")
     if result.bad:
         lines.append(f"  {result.bad:,} rows could not be read; see gpuwaste history status:")
         lines += [f"    line {bad.line:,}: {bad.reason}" for bad in result.first_bad]

@@ -223,7 +223,7 @@ def compare_and_tell(options: argparse.Namespace, config: Config) -> int:
 
     from gpuwaste.show.machine_formats import to_json
     from gpuwaste.show.terminal_cells import harmless_document
-    from gpuwaste.sim.difference_words import change_text, difference_text
+    from gpuwaste.sim.difference_text import change_text, difference_text
 
     found, resource = comparison(options.before, options.after, config)
     if options.json:

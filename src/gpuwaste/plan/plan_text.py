@@ -27,10 +27,10 @@ def plan_text(document: PlanDocument, look: Look) -> str:
         pairs.append(("Deadline", clock(document.deadline, document.at, look.zone)))
     lines += look.facts(pairs)
     valid = [one for one in document.candidates if one.status in {"valid", "unchecked"}]
+    lines += _chosen(document, look)
     lines += _submittable(valid, document.at, look)
     if told := [(f"{one.number}", one.program) for one in valid if one.program is not None]:
         lines += [*look.heading("The program"), *program_lines(told, look.prose)]
-    lines += _chosen(document, look)
     advice = [one for one in document.candidates if one.status == "advice"]
     if advice:
         lines += look.heading("Advice")

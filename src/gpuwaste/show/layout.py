@@ -94,7 +94,7 @@ class Look:
     def fitted(self, columns: Sequence[Column]) -> list[str]:
         """Return a table that fits: the columns of the highest ranks are left out first, the last one is cut."""
         kept, last = list(columns), columns[-1]
-        least = last.width if last.whole else _LEAST_LAST
+        least = last.width if last.whole else min(last.width, _LEAST_LAST)
         while (room := self.columns - 2 - sum(1 + column.width for column in kept if column is not last)) < least:
             droppable = [column for column in kept if column.rank]
             if not droppable:

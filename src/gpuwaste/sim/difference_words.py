@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpuwaste.show.layout import Column, Look
 from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, percent, short
-from gpuwaste.sim.document import Delta, Difference, GroupDelta, SeedFigure, Seeds, SimulationDocument
+from gpuwaste.sim.document import Delta, Difference, Seeds, SimulationDocument
 
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "mean_wait_s": ("mean wait", "s"),
@@ -23,10 +22,7 @@ KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
 _MANY: Final = 1000  # hours and kWh from here on are printed without decimals
 _ON_NODES: Final = "features, licenses, dependencies, arrays and topology are not modelled."
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
-_MOST: Final = 5  # groups of each kind; JSON has more
-_SHOWN: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilization", "makespan_s")
 _NOTHING_RANDOM: Final = "Nothing in this simulation is random: other seeds change nothing, so it was simulated once."
-_NAME: Final = 16
 
 
 def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str, str, Delta]]:
@@ -78,10 +74,10 @@ def name_of(difference: Difference) -> str:
 
 def sentence(difference: Difference, resource: str) -> str:
     """Return the name of a change and its effect, as a sentence."""
-    return f"{name_of(difference)}: {_effect(difference, resource)}."
+    return f"{name_of(difference)}: {effect(difference, resource)}."
 
 
-def _effect(difference: Difference, resource: str) -> str:
+def effect(difference: Difference, resource: str) -> str:
     """Return what a change does to the mean wait, with its interval, and what it frees."""
     wait, held = difference.figures["mean_wait_s"], difference.figures["held_h"]
     within = ""
@@ -140,110 +136,6 @@ def _counted(document: SimulationDocument) -> str:
     )
 
 
-def difference_text(difference: Difference, resource: str, look: Look) -> list[str]:
-    """Return the lines of one difference."""
-    lines = look.heading(f"{fit(name_of(difference), 30)}: {fit(difference.title, 120)}")
-    effect = _effect(difference, resource)
-    lines += look.bullet(f"{effect[:1].upper()}{effect[1:]}.")
-    rows = [
-        [words, said(delta.base, unit), said(delta.changed, unit), *_difference(delta, unit)]
-        for _, words, unit, delta in figures_of(difference, resource)
-    ]
-    lines += _table(rows, look)
-    within = ""
-    if difference.later_low is not None and difference.later_high is not None:
-        within = f" (95 %: {percent(difference.later_low)} to {percent(difference.later_high)})"
-    lines += look.bullet(
-        f"Of {difference.jobs:,} jobs in both, {percent(difference.later)} start later{within} "
-        f"and {percent(difference.earlier)} earlier than under {difference.base}."
-    )
-    if difference.facts:
-        lines += look.bullet(counts(difference))
-    for note in difference.notes:
-        lines += look.bullet(note)
-    for kind, groups in difference.groups.items():
-        lines += _groups(kind, groups, len(groups) + difference.groups_left_out.get(kind, 0), look)
-    return lines
-
-
-def _table(rows: Sequence[Sequence[str]], look: Look) -> list[str]:
-    """Return a table of figures; where it is too wide, the base is left out first: it is changed less difference."""
-    if not rows:
-        return []
-    labels, base, changed, differs, ends = zip(*rows, strict=True)
-    return look.fitted(
-        [
-            Column("FIGURE", labels, left=True),
-            Column("BASE", base, rank=3),
-            Column("CHANGED", changed, rank=1),
-            Column("DIFFERENCE", differs),
-            Column("95 % INTERVAL", ends, rank=2, whole=True),
-        ]
-    )
-
-
-def _groups(kind: str, groups: list[GroupDelta], count: int, look: Look) -> list[str]:
-    shown = groups if kind == "size" else sorted(groups, key=_weight)[:_MOST]
-    waits = [group.mean_wait_s for group in shown]
-    table = look.fitted(
-        [
-            Column(kind.upper(), [fit(group.name, _NAME) or "(none)" for group in shown], left=True),
-            Column("JOBS", [f"{group.jobs:,}" for group in shown], rank=5),
-            Column("BASE", [said(wait.base, "s") for wait in waits], rank=3),
-            Column("CHANGED", [said(wait.changed, "s") for wait in waits], rank=1),
-            Column("DIFFERENCE", [signed(wait.difference, "s") for wait in waits]),
-            Column("95 % INTERVAL", [interval_words(wait, "s") for wait in waits], rank=2),
-            Column("P95", [signed(group.p95_wait_s.difference, "s") for group in shown], rank=4, whole=True),
-        ]
-    )
-    lines = [
-        "",
-        f"  Mean wait by {kind}; P95: difference of the 95th percentile of the wait"
-        if "P95" in table[0]
-        else f"  Mean wait by {kind}",
-        *table,
-    ]
-    return lines if len(shown) == count else [*lines, f"  {count - len(shown):,} more by {kind}; --json lists more"]
-
-
-def _weight(group: GroupDelta) -> float:
-    return -abs(group.mean_wait_s.difference) * group.jobs
-
-
-def seeds_text(document: SimulationDocument, look: Look) -> list[str]:
-    """Return the lines about seeds; none without them, and none where nothing is random, which is a note."""
-    seeds = document.seeds
-    if seeds is None or not seeds.runs:
-        return []
-    lines = look.heading(f"Over {_count(seeds)}")
-    found = [
-        (name, *FIGURES[figure], value)
-        for name in document.schedulers
-        for figure, value in seeds.runs.get(name, {}).items()
-        if figure in _SHOWN
-    ]
-    lines += look.fitted(
-        [
-            Column("SCHEDULER", [fit(name, _NAME) for name, *_ in found], left=True),
-            Column("FIGURE", [label for _, label, *_ in found], left=True),
-            Column("MEAN", [said(value.mean, unit) for *_, unit, value in found]),
-            Column("95 % INTERVAL", [_ends(value, unit) for *_, unit, value in found], rank=1),
-            Column("DEVIATION", [_deviation(value, unit) for *_, unit, value in found], rank=2, whole=True),
-        ]
-    )
-    for difference in document.differences:
-        lines += change_text(difference, document.resource, look, _count(seeds))
-    return lines
-
-
-def change_text(difference: Difference, resource: str, look: Look, seeds: str = "the same seeds") -> list[str]:
-    """Return the lines of one difference over seeds; none without."""
-    if not difference.over_seeds:
-        return []
-    rows = list(_changes(difference, resource))
-    return ["", f"  {fit(name_of(difference), 50)}, over {seeds}", *_table(rows, look)]
-
-
 def seeds_notes(document: SimulationDocument) -> Iterator[str]:
     """Yield what a reader must know about the seeds."""
     seeds = document.seeds
@@ -253,37 +145,30 @@ def seeds_notes(document: SimulationDocument) -> Iterator[str]:
         yield _NOTHING_RANDOM
     elif seeds.runs:
         yield (
-            f"Seeds draw {' and '.join(seeds.drawn)}. Intervals over {_count(seeds)} (Student): of the mean, "
+            f"Seeds draw {' and '.join(seeds.drawn)}. Intervals over {count_of(seeds)} (Student): of the mean, "
             "and of the mean difference between runs of one seed. All other figures are of the first seed."
         )
 
 
 def seed_rows(difference: Difference, seeds: Seeds, resource: str) -> Iterator[Sequence[str]]:
     """Yield the rows of a view: change, scheduler, group, figure, base, changed, difference, interval."""
-    for cells in _changes(difference, resource):
-        yield (difference.change, difference.scheduler, f"mean of {_count(seeds)}", *cells)
+    for cells in change_rows(difference, resource):
+        yield (difference.change, difference.scheduler, f"mean of {count_of(seeds)}", *cells)
 
 
-def _count(seeds: Seeds) -> str:
+def count_of(seeds: Seeds) -> str:
+    """Return how many seeds there are: `3 seeds`."""
     return f"{len(seeds.seeds)} seeds"
 
 
-def _changes(difference: Difference, resource: str) -> Iterator[list[str]]:
+def change_rows(difference: Difference, resource: str) -> Iterator[list[str]]:
+    """Yield what differs over seeds: figure, base, changed, difference, interval."""
     for figure, delta in difference.over_seeds.items():
         label, unit = FIGURES.get(figure, (figure, ""))
         words = f"{HOURS[resource]} held" if figure == "held_h" else label
-        yield [words, said(delta.base, unit), said(delta.changed, unit), *_difference(delta, unit)]
+        yield [words, said(delta.base, unit), said(delta.changed, unit), *difference_cells(delta, unit)]
 
 
-def _difference(delta: Delta, unit: str) -> list[str]:
+def difference_cells(delta: Delta, unit: str) -> list[str]:
+    """Return a difference with its interval."""
     return [signed(delta.difference, unit), interval_words(delta, unit)]
-
-
-def _ends(found: SeedFigure, unit: str) -> str:
-    if found.low is None or found.high is None:
-        return UNKNOWN
-    return f"{said(max(0.0, found.low), unit)} to {said(found.high, unit)}"
-
-
-def _deviation(found: SeedFigure, unit: str) -> str:
-    return UNKNOWN if found.deviation is None else said(found.deviation, unit)

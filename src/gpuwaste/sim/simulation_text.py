@@ -5,14 +5,8 @@ from typing import Final
 
 from gpuwaste.show.layout import Column, Look
 from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, one_line, percent, short
-from gpuwaste.sim.difference_words import (
-    difference_text,
-    energy_words,
-    not_modelled,
-    seeds_notes,
-    seeds_text,
-    signed_duration,
-)
+from gpuwaste.sim.difference_text import difference_text, seeds_text
+from gpuwaste.sim.difference_words import energy_words, not_modelled, seeds_notes, signed_duration
 from gpuwaste.sim.document import (
     NodesResult,
     Proposal,
