@@ -21,11 +21,11 @@ def asked(*options: str, **texts: str | None) -> PlanRequest:
         ((), []),
         (
             ("--time=4-0",),
-            ["partition gpu: time limit at most 3 days", "user alice in account proj1: time limit at most 48 h"],
+            ["partition gpu: time limit at most 3 d", "user alice in account proj1: time limit at most 2 d"],
         ),
         (("--partition=staff",), ["partition staff is not open to account proj1"]),
         (("--qos=high", "--time=30"), []),
-        (("--qos=high", "--time=2:00:00"), ["QOS high: time limit at most 60 min"]),
+        (("--qos=high", "--time=2:00:00"), ["QOS high: time limit at most 1 h"]),
         (("--qos=high", "--time=30", "--gres=gpu:4"), ["QOS high: at most 3 GPUs for a job"]),
         (("--qos=high", "--time=30", "--mem=128G"), ["QOS high: at most 64.0 GiB of memory for all its jobs"]),
         (("--qos=other",), ["you may not use QOS other in account proj1"]),
@@ -72,12 +72,12 @@ PART = "QOS=part(3)\n    MaxWallPJ=120\n    MaxTRESPJ=gres/gpu=2\n"
     ("options", "said"),
     [
         (("--qos=high", "--time=3-0", "--gres=gpu:8"), []),
-        (("--qos=high", "--time=8-0"), ["QOS high: time limit at most 7 days"]),
+        (("--qos=high", "--time=8-0"), ["QOS high: time limit at most 7 d"]),
         (("--qos=high", "--gres=gpu:17"), ["QOS high: at most 16 GPUs for a job"]),
         (
             ("--time=3-0", "--gres=gpu:8"),
             [
-                "user alice in account proj1: time limit at most 24 h",
+                "user alice in account proj1: time limit at most 1 d",
                 "user alice in account proj1: at most 4 GPUs for a job",
             ],
         ),
@@ -94,7 +94,7 @@ def test_limit_of_a_qos_replaces_that_of_the_association(options: tuple[str, ...
         ("", ("--qos=high", "--time=3-0"), ["QOS part: time limit at most 2 h"]),
         ("", ("--qos=high", "--time=1:00:00", "--gres=gpu:4"), ["QOS part: at most 2 GPUs for a job"]),
         ("DenyOnLimit,OverPartQOS", ("--qos=high", "--time=3-0", "--gres=gpu:4"), []),
-        ("OverPartQOS", ("--qos=high", "--time=8-0"), ["QOS high: time limit at most 7 days"]),
+        ("OverPartQOS", ("--qos=high", "--time=8-0"), ["QOS high: time limit at most 7 d"]),
         ("OverPartQOS", ("--time=1-0", "--gres=gpu:1"), ["QOS part: time limit at most 2 h"]),
     ],
 )
