@@ -236,7 +236,9 @@ def _line(result: "ImportResult") -> str:
     if result.end_rule != "accounting":
         lines.append("  the source has no waits: starts are set to the submissions, ends to submission + run time")
     if result.bad:
-        lines.append(f"  {result.bad:,} rows could not be read; see gpuwaste history status:")
+        lines.append(
+            f"  {result.bad:,} {'row' if result.bad == 1 else 'rows'} could not be read; see gpuwaste history status:"
+        )
         lines += [f"    line {bad.line:,}: {bad.reason}" for bad in result.first_bad]
     lines += [
         f"  {name} is unknown in {first.runs:,} runs: first at line {first.line:,}: {first.reason}"

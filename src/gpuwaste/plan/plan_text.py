@@ -95,8 +95,9 @@ def _legend(head: str, valid: Sequence[PlanCandidate]) -> list[str]:
         found.append(f"{_SLURM}: from sbatch --test-only, which assumes that all running jobs use their full limit")
     risks = [one.risk_of for one in valid if one.risk is not None]
     if "RISK" in head and risks:
-        named = dict.fromkeys(_RISKS.get(name, name) for name in risks if name)
-        found.append(f"RISK: probability that the job {' or '.join(map(harmless, named)) or 'fails'}")
+        named = {_RISKS[name] for name in risks if name in _RISKS}
+        what = f"that the job {named.pop()}" if len(named) == 1 else "of failure, timeout or out of memory, the highest"
+        found.append(f"RISK: probability {what}")
     return found
 
 
