@@ -9,10 +9,10 @@ from msgspec import Meta, Struct
 from gpuwaste.core.fields import Bytes, Document, MaybeUtc
 from gpuwaste.core.text import harmless
 from gpuwaste.core.typed import convert
-from gpuwaste.core.units import SizeUnit
+from gpuwaste.core.units import format_size
 from gpuwaste.jobs.importers.history_store import PAGE_VERSION, HistoryStore, unread_fields
 from gpuwaste.jobs.importers.import_result import ImportResult
-from gpuwaste.show.layout import Column, Look
+from gpuwaste.show.layout import Column, Look, wrapped
 from gpuwaste.show.terminal_cells import uncut
 from gpuwaste.slurm.formats.slurm_times import format_time
 
@@ -139,39 +139,41 @@ def status_text(document: HistoryStatus, look: Look) -> str:
     if document.quarantined:
         lines += look.heading("Rows that could not be read")
         lines += _quarantine(document.quarantine, look)
-        notes.append(f"{document.quarantined:,} rows could not be read")
+        notes.append(f"{_counted(document.quarantined, 'row')} could not be read")
     lines += [*look.heading("Notes"), *(line for note in notes for line in look.bullet(note))] if notes else []
     return "\n".join(lines) + "\n"
 
 
 def _open(row: OpenRuns) -> str:
     late = f", {row.runaway:,} of them a day past their limit (runaway jobs?)" if row.runaway else ""
-    return f"{row.cluster}: {row.open:,} runs without an end{late}"
+    return f"{row.cluster}: {_counted(row.open, 'run')} without an end{late}"
 
 
 def _sources(document: HistoryStatus, look: Look) -> list[str]:
-    rows = document.sources
-    unit = SizeUnit.of(size for row in rows for size in (row.size_b, row.packed_b))
-    return look.fitted(
-        [
-            Column("IMPORTS", [f"{row.imports:,}" for row in rows], rank=4),
-            Column("PAGES", [f"{row.pages:,}" for row in rows], rank=5),
-            Column(f"RAW, {unit.name}", [unit.number(row.size_b) for row in rows], rank=6),
-            Column("ON DISK", [unit.number(row.packed_b) for row in rows], rank=7),
-            Column("RUNS", [f"{row.runs:,}" for row in rows]),
-            Column("BAD ROWS", [f"{row.bad:,}" for row in rows], rank=2),
-            Column("READ UP TO", [_read_up_to(row, document.marks) for row in rows], left=True, rank=1),
-            Column("ENDS FROM", [row.end_rule or "cut off" for row in rows], left=True, rank=3),
-            Column("SOURCE", [uncut(row.key) for row in rows], left=True, whole=True),
+    """Return each source, never cut, with its figures below it."""
+    lines = []
+    for row in document.sources:
+        parts = [
+            f"{_counted(row.runs, 'run')} from {_counted(row.imports, 'import')}, {_counted(row.bad, 'bad row')}",
+            _read_up_to(row, document.marks),
+            f"ends from {row.end_rule}" if row.end_rule else "cut off: the end of the source was not reached",
+            f"{_counted(row.pages, 'raw page')}, {format_size(row.size_b)}, stored as {format_size(row.packed_b)}",
         ]
-    )
+        lines.append(f"  {uncut(row.key)}")
+        lines += wrapped("; ".join(filter(None, parts)), look.prose, "    ", "    ")
+    return lines
+
+
+def _counted(count: int, one: str) -> str:
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
 def _read_up_to(row: HistorySource, marks: Mapping[str, int]) -> str:
     mark = marks.get(row.key)
     if mark is None:
         return ""
-    return format_time(mark) if "-live:" in row.key or row.kind == "slurmrestd" else f"byte {mark:,}"
+    place = format_time(mark) if "-live:" in row.key or row.kind == "slurmrestd" else f"byte {mark:,}"
+    return f"read up to {place}"
 
 
 def _months(runs: list[HistoryMonth], look: Look) -> list[str]:
