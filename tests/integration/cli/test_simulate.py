@@ -59,7 +59,7 @@ def test_jobs_that_cannot_be_simulated_are_counted(tmp_path: Path, capsys: pytes
     """A job larger than the machine and one without processors are left out, each with its reason."""
     path = swf(tmp_path / "odd.swf", [*ROWS, (5, 40, 0, 10, 9, 100), (6, 50, 0, 10, -1, 100)])
     found = simulated(capsys, "--swf", str(path))
-    assert found["left_out"] == {"asks for no processor": 1, "is larger than the machine": 1}
+    assert found["left_out"] == {"requests no processor": 1, "is larger than the machine": 1}
     assert main(["simulate", "run", "--swf", str(path)]) == 0
     assert "1 job is left out: it is larger than the machine" in capsys.readouterr().out
 

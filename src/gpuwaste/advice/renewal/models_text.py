@@ -15,7 +15,8 @@ _SHOWN: Final = 10  # number of features whose drift is printed
 _HASH: Final = 12
 _LEGEND: Final = (
     "AP: average precision, higher is better. GAIN: AP of the other model less AP in use, with its interval.",
-    "BETTER: share of the draws in which GAIN exceeds the margin. BRIER: mean squared error, lower is better.",
+    "BETTER: share of the draws in which GAIN exceeds the margin.",
+    "BRIER: mean squared error, lower is better.",
 )
 _MEANING: Final = {"much": "another population", "some": "moved", "": ""}
 
@@ -150,7 +151,8 @@ def trial_text(document: TrialDocument, look: Look) -> str:
         at = local_time(document.generated, look.zone)
         lines += look.bullet(f"these figures are of {at}: the last comparison failed: {uncut(document.error)}")
     if look.header and (document.comparison or document.against_baseline):
-        lines += [line for words in _LEGEND for line in look.bullet(words)]
+        legend = [words for words in _LEGEND if any(words.partition(":")[0] in line for line in lines)]
+        lines += [line for words in legend for line in look.bullet(words)]
     return "\n".join(lines) + "\n"
 
 
