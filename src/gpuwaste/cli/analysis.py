@@ -124,16 +124,15 @@ def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
 
 def printed(document: "Found", options: argparse.Namespace) -> str:
     """Return a view for the terminal or for a program."""
-    from gpuwaste.cli.options import colour_wanted
+    from gpuwaste.cli.options import terminal_look
     from gpuwaste.show import view_text as texts
-    from gpuwaste.show.layout import Look
     from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.show.view_document import ComparisonDocument
 
     if options.form == "parsable":
         view = document.after if isinstance(document, ComparisonDocument) else document
         return texts.view_parsable(view, header=not options.noheader)
-    shown, look = harmless_document(document), Look(colour=colour_wanted(), header=not options.noheader)
+    shown, look = harmless_document(document), terminal_look(header=not options.noheader)
     short = "" if options.view else texts.without_data_text(shown)
     return short or (
         texts.comparison_text(shown, look) if isinstance(shown, ComparisonDocument) else texts.view_text(shown, look)

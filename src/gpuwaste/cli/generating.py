@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from gpuwaste.cli.job_sources import drawn_source, need_sim, stepped
+from gpuwaste.cli.options import terminal_look
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 
@@ -16,14 +17,12 @@ if TYPE_CHECKING:
 
 def listed_text() -> str:
     """Return the generators and the steps with their numbers. Raises GpuwasteError where numpy is missing."""
-    from gpuwaste.show.layout import Look
-
     try:
         from gpuwaste.sim.generated_load import GENERATORS
         from gpuwaste.sim.time_travel import STEPS
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
-    look = Look()
+    look = terminal_look()
     lines = look.title("Generators and steps")
     for heading, found in (("Generators (--generate)", GENERATORS), ("Steps (--step)", STEPS)):
         lines += look.heading(heading)

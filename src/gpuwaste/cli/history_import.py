@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.job_sources import file_source, recognise
+from gpuwaste.cli.options import as_text
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
@@ -84,7 +85,7 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
         raise NoDataError(f"{path}: no store in this place: run gpuwaste history import first")
     with _opened_to_read(path, lake) as store:
         document = status_document(store, str(path if lake is None else lake.data), SystemClock().utc_s())
-    return document, status_text(document)
+    return document, as_text(document, status_text)
 
 
 @contextmanager
@@ -226,22 +227,25 @@ def _line(result: "ImportResult") -> str:
     if not result.pages:
         return f"{result.key}: nothing new\n"
     rate = f" ({result.runs / result.seconds:,.0f}/s)" if result.seconds >= 1 else ""
+    pages = f"{result.pages:,} raw {'page' if result.pages == 1 else 'pages'} kept"
     head = (
-        f"{result.key}: {result.runs} runs in {result.seconds:.1f} s{rate}, {result.changed} new or changed; "
-        f"{result.pages} raw pages kept, {format_size(result.size_b)}, stored as {format_size(result.packed_b)}"
+        f"{result.key}: {result.runs:,} runs in {result.seconds:.1f} s{rate}, {result.changed:,} new or changed; "
+        f"{pages}, {format_size(result.size_b)}, stored as {format_size(result.packed_b)}"
     )
     lines = [head]
     if result.end_rule != "accounting":
-        lines.append("  it has no waits: starts are set to the submissions, ends to submit + run time")
+        lines.append("  the source has no waits: starts are set to the submissions, ends to submission + run time")
     if result.bad:
-        lines.append(f"  {result.bad} rows could not be read; see gpuwaste history status:")
-        lines += [f"    line {bad.line}: {bad.reason}" for bad in result.first_bad]
+        lines.append(
+            f"  {result.bad:,} {'row' if result.bad == 1 else 'rows'} could not be read; see gpuwaste history status:"
+        )
+        lines += [f"    line {bad.line:,}: {bad.reason}" for bad in result.first_bad]
     lines += [
-        f"  {name} is unknown in {first.runs} runs: first at line {first.line}: {first.reason}"
+        f"  {name} is unknown in {first.runs:,} runs: first at line {first.line:,}: {first.reason}"
         for name, first in sorted(result.unread.items())
     ]
     if result.notes.get("twice"):
-        lines.append(f"  {result.notes['twice']} rows repeat a run that an earlier row has")
+        lines.append(f"  {result.notes['twice']:,} rows repeat a run that an earlier row has")
     return "\n".join(lines) + "\n"
 
 

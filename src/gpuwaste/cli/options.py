@@ -211,11 +211,15 @@ def colour_wanted() -> bool:
 
 def as_text(document: D, text: "Callable[[D, Look], str]", *, header: bool = True, recorded: bool = False) -> str:
     """Return a document that `typed` made harmless as words for a terminal."""
+    return text(document, terminal_look(header=header, recorded=recorded))
+
+
+def terminal_look(*, header: bool = True, recorded: bool = False) -> "Look":
+    """Return how a text is printed on this terminal."""
     from gpuwaste.cli.terminal_width import terminal_columns
     from gpuwaste.show.layout import Look
 
-    look = Look(colour=colour_wanted(), header=header, recorded=recorded, columns=terminal_columns())
-    return text(document, look)
+    return Look(colour=colour_wanted(), header=header, recorded=recorded, columns=terminal_columns())
 
 
 def _rendered(

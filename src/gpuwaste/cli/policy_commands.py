@@ -37,10 +37,11 @@ _ID: Final = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 _NO_MODEL: Final = "none"
 _SLURM_S: Final = 3.0
 _NOTES: Final = (
-    "RIGHT: the prediction came true: the job failed, reached its limit, left a GPU idle, needed less.",
-    "For an array, at least half of the tasks. OPEN: not known.",
+    "RIGHT: the prediction came true: the job failed, reached its limit, left a GPU idle or needed less.",
+    "An array counts as RIGHT if the prediction came true for at least half of its tasks. OPEN: not known.",
+    "JOBS is RIGHT, WRONG and OPEN together. PRECISION: share of RIGHT in RIGHT and WRONG.",
     "SHOWN: printed at the terminal; the rules that held back the others are listed below.",
-    "GPU-H: of the jobs in RIGHT: all GPUs of a job that failed or timed out, otherwise its idle GPUs.",
+    "GPU time is that of the jobs in RIGHT: all GPUs of a job that failed or timed out, otherwise its idle GPUs.",
     "A target's row counts the submissions in which it reached a threshold; one submission can be in several rows.",
     "Users do not react to warnings in the replay, and a rejected job still counts in the job history.",
 )

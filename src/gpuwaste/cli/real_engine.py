@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.interrupts import Interrupted
-from gpuwaste.cli.options import colour_wanted
+from gpuwaste.cli.options import terminal_look
 from gpuwaste.cli.words import number_word
 from gpuwaste.core.errors import UsageError
 
@@ -109,14 +109,13 @@ class _Progress:
 def _printed(document: "EngineDocument", directory: "Path", *, as_json: bool) -> str:
     from msgspec import to_builtins
 
-    from gpuwaste.show.layout import Look
     from gpuwaste.show.machine_formats import to_json
     from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.sim.simulation_text import engine_text
 
     if as_json:
         return to_json(to_builtins(document))
-    return engine_text(harmless_document(document), str(directory), Look(colour=colour_wanted()))
+    return engine_text(harmless_document(document), str(directory), terminal_look())
 
 
 def _interrupt(*_: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gpuwaste.cli.gantt_option import check_gantt, with_chart
 from gpuwaste.cli.job_sources import check_strict, load_of, need_sim, stepped
 from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
-from gpuwaste.cli.options import colour_wanted
+from gpuwaste.cli.options import terminal_look
 from gpuwaste.cli.real_engine import check_engine, one_node, play_and_tell
 from gpuwaste.cli.seeds import check_seeds, with_other_seeds
 from gpuwaste.cli.simulate_whatif import past_of, refused_by, resource_of, wanted_of, with_what_ifs
@@ -221,16 +221,15 @@ def compare_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Print the difference of two saved simulations. Raises as `comparison`, GpuwasteError without the simulator."""
     from msgspec import to_builtins
 
-    from gpuwaste.show.layout import Look
     from gpuwaste.show.machine_formats import to_json
     from gpuwaste.show.terminal_cells import harmless_document
-    from gpuwaste.sim.difference_words import change_text, difference_text
+    from gpuwaste.sim.difference_text import change_text, difference_text
 
     found, resource = comparison(options.before, options.after, config)
     if options.json:
         sys.stdout.write(to_json(to_builtins(found)))
         return 0
-    look, shown = Look(colour=colour_wanted()), harmless_document(found)
+    look, shown = terminal_look(), harmless_document(found)
     lines = [*difference_text(shown, resource, look), *change_text(shown, resource, look)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -239,7 +238,6 @@ def compare_and_tell(options: argparse.Namespace, config: Config) -> int:
 def _printed(document: object, *, as_json: bool) -> str:
     from msgspec import to_builtins
 
-    from gpuwaste.show.layout import Look
     from gpuwaste.show.machine_formats import to_json
     from gpuwaste.show.terminal_cells import harmless_document
     from gpuwaste.sim.document import SimulationDocument
@@ -248,7 +246,7 @@ def _printed(document: object, *, as_json: bool) -> str:
     if as_json:
         return to_json(to_builtins(document))
     shown = harmless_document(document)
-    return simulation_text(shown, Look(colour=colour_wanted())) if isinstance(shown, SimulationDocument) else ""
+    return simulation_text(shown, terminal_look()) if isinstance(shown, SimulationDocument) else ""
 
 
 def _write(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from gpuwaste.cli.interrupts import Interrupted
 from gpuwaste.cli.job_sources import need_sim
+from gpuwaste.cli.options import terminal_look
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
 
@@ -83,7 +84,6 @@ def _run(study: "SweepStudy", folder: "SweepFolder", options: argparse.Namespace
 
 
 def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[SweepCase, str]]", *, as_json: bool) -> str:
-    from gpuwaste.show.layout import Look, bullet
     from gpuwaste.show.terminal_cells import one_line
     from gpuwaste.sim.sweep_results import PARQUET, collect, summary
 
@@ -99,17 +99,19 @@ def _answer(study: "SweepStudy", folder: "SweepFolder", failed: "list[tuple[Swee
         told: dict[str, Any] = {"title": study.title, "cases": len(study.cases), "failed": len(failed), "rows": count}
         means = [dict(zip(headers, row, strict=True)) for row in rows]
         return to_json({**told, "results": str(results), "means": means})
-    look = Look()
+    look = terminal_look()
     lines = look.title(one_line(study.title)[:70])
     lines += look.heading(f"Means over {len({case.seed for case in study.cases})} seeds")
     shown = [[_cell(value) for value in row] for row in rows[:_SHOWN_ROWS]]
     lines += look.table([name.upper().replace("_", " ") for name in headers], shown, frozenset({0}))
     lines += look.heading("Notes")
-    lines += [f"  * {count} rows of {len(study.cases) - len(failed)} cases: {results}"]
+    lines += [f"  * {count:,} rows of {len(study.cases) - len(failed)} cases: {results}"]
     for case, error in failed[:_SHOWN_ERRORS]:
-        lines += bullet(f"failed: {case.text()}: {one_line(error)}")
+        lines += look.bullet(f"failed: {case.text()}: {one_line(error)}")
     if len(failed) > _SHOWN_ERRORS:
-        lines += bullet(f"{len(failed) - _SHOWN_ERRORS} more cases failed; all are tried again by the same command.")
+        lines += look.bullet(
+            f"{len(failed) - _SHOWN_ERRORS} more cases failed; all are tried again by the same command."
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -141,6 +141,24 @@ class GpuTimeUnit(NamedTuple):
         return [self.number(steps * step_s if steps else min(amount, step_s / 4)) for steps, amount in cells]
 
 
+class SizeUnit(NamedTuple):
+    """The unit of all sizes in one column, powers of 1024: named once in its head, so that numbers compare."""
+
+    name: str
+    bytes: int
+
+    @classmethod
+    def of(cls, sizes_b: Iterable[float | None]) -> "SizeUnit":
+        """Return the unit of the largest of some sizes."""
+        largest_b = max((size for size in sizes_b if size is not None), default=0.0)
+        power = next((power for power in range(5, 0, -1) if largest_b >= 1 << 10 * power), 0)
+        return cls(f"{_POWERS[power - 1]}iB" if power else "B", 1 << 10 * power)
+
+    def number(self, size_b: float) -> str:
+        """Print bytes without the unit, with one decimal; a size above 0 is never printed as 0."""
+        return say_number(size_b / self.bytes, 1 if self.bytes > 1 else 0)
+
+
 def _rounded(parts: Sequence[float], total: int) -> list[int]:
     """Return whole numbers that add up to the total: the largest fractions are rounded up.
 

@@ -1,18 +1,18 @@
 """An estimate as text: the program, its memory, the GPU types on which it fits, choices of a request."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_size, say_duration
+from gpuwaste.core.units import HOUR_S, GpuTimeUnit, SizeUnit, format_size, say_number
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimateDocument, EstimateOnGpu
-from gpuwaste.show.layout import Look, bullet, facts
-from gpuwaste.show.terminal_cells import fit
+from gpuwaste.show.layout import Column, Look
+from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit
 
 _MANY: Final = 4
 """With more GPU types than this, MIG sizes are not printed."""
 _UNITS: Final = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"))
+_STEPS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _SHOWN: Final = 60
 """Most rows printed; --json has all."""
 
@@ -21,32 +21,35 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
     """Render an estimate document."""
     program = document.program
     lines = look.title(f"{fit(program.name or 'program', 40)}: estimate")
-    lines += facts(
+    lines += look.facts(
         [
-            ("Program", f"{program.operations:,.0f} operations ({program.source})"),
+            (
+                "Program",
+                f"{program.operations:,.0f} operation{'' if program.operations == 1 else 's'} ({program.source})",
+            ),
             ("One step", f"{_flops(program.flops)}, {format_size(program.moved_b)} moved"),
             ("Parameters", format_size(program.parameters_b)),
             ("Fingerprint", program.fingerprint[:16]),
         ]
     )
     lines += look.heading("GPU memory")
-    lines.append(
-        f"  {format_size(document.memory_b)} (between {format_size(document.memory_low_b)} "
-        f"and {format_size(document.memory_high_b)}), of which the program {format_size(document.program_b)}"
+    need = f"{format_size(document.memory_low_b)} to {format_size(document.memory_high_b)}"
+    lines += look.bullet(
+        f"{format_size(document.memory_b)} ({need}); the arrays of the program take {format_size(document.program_b)}"
     )
-    lines += [line for part in document.basis.split("; ") if part for line in bullet(part)]
+    lines += [line for part in document.basis.split("; ") if part for line in look.bullet(part)]
     lines += look.heading("Where it fits")
     many = len({each.gpu for each in document.gpus}) > _MANY
     lines += _table([each for each in document.gpus if not many or not each.mig], look)
     for basis, names in _bases(document.gpus).items():
-        lines += bullet(f"time on {', '.join(names)}: {harmless(basis)}")
+        lines += look.bullet(f"time on {', '.join(names)}: {harmless(basis)}")
     if many:
         lines.append("  (--gpu TYPE prints its MIG sizes too)")
     if document.comment:
         lines += [*look.heading("Tie your runs to this program"), f"  #SBATCH {harmless(document.comment)}"]
-    noted = [line for note in document.notes for line in bullet(harmless(note))]
+    noted = [line for note in document.notes for line in look.bullet(harmless(note))]
     if document.refused:
-        noted += bullet(f"no time: {document.refused}")
+        noted += look.bullet(f"no time: {document.refused}")
     return "\n".join([*lines, *look.heading("Notes"), *noted] if noted else lines) + "\n"
 
 
@@ -60,27 +63,38 @@ def _bases(gpus: Sequence[EstimateOnGpu]) -> dict[str, list[str]]:
 
 
 def _table(gpus: Sequence[EstimateOnGpu], look: Look) -> list[str]:
-    timed = any(each.step_s is not None for each in gpus)
-    header = ["GPU", "MIG", "Memory", "Fits", *(["Step", "Run"] if timed else [])]
-    rows = [
-        [
-            fit(each.gpu, 20),
-            each.mig or "-",
-            format_size(each.capacity_b),
-            each.fits,
-            *([_step(each), "-" if each.run_s is None else say_duration(each.run_s)] if timed else []),
-        ]
-        for each in gpus
+    memory = SizeUnit.of(each.capacity_b for each in gpus)
+    step_s, step = _step_unit([each.step_s for each in gpus])
+    columns = [
+        Column("GPU", [fit(each.gpu, 20) for each in gpus], left=True),
+        Column(
+            "MIG", [each.mig or UNKNOWN for each in gpus], left=True, rank=0 if any(each.mig for each in gpus) else 9
+        ),
+        Column(f"MEMORY, {memory.name}", [memory.number(each.capacity_b) for each in gpus], rank=3),
     ]
-    return look.table(header, rows, frozenset({0, 1, 3}))
+    if any(each.step_s is not None for each in gpus):
+        columns += [
+            Column(f"STEP, {step}", [_steps(each.step_s, step_s) for each in gpus], rank=1),
+            Column("90 % INTERVAL", [_interval(each, step_s) for each in gpus], rank=2),
+            Column("RUN TIME", [clock(each.run_s) for each in gpus]),
+        ]
+    return look.fitted([*columns, Column("FITS", [each.fits for each in gpus], left=True, whole=True)])
 
 
-def _step(each: EstimateOnGpu) -> str:
-    if each.step_s is None:
-        return "-"
+def _step_unit(steps_s: Sequence[float | None]) -> tuple[float, str]:
+    """Return the unit of all times of a step in a column, in seconds, and its name."""
+    largest_s = max((step for step in steps_s if step is not None), default=0.0)
+    return next((unit for unit in _STEPS if largest_s >= unit[0]), _STEPS[-1])
+
+
+def _steps(value_s: float | None, unit_s: float) -> str:
+    return UNKNOWN if value_s is None else say_number(value_s / unit_s, 2)
+
+
+def _interval(each: EstimateOnGpu, unit_s: float) -> str:
     if each.step_low_s is None or each.step_high_s is None:
-        return f"{each.step_s:.3g} s"
-    return f"{each.step_s:.3g} s ({each.step_low_s:.3g}-{each.step_high_s:.3g})"
+        return UNKNOWN
+    return f"{_steps(each.step_low_s, unit_s)} to {_steps(each.step_high_s, unit_s)}"
 
 
 def _flops(value: float) -> str:
@@ -96,19 +110,21 @@ def choices_text(document: EstimateChoicesDocument, look: Look) -> str:
     lines = look.title(f"{fit(document.program.name or 'program', 40)}: which request ({document.goal})")
     shown = [row for place, row in enumerate(rows) if place < _SHOWN or row.chosen]
     lines += _choices_table(shown, look)
+    if look.header and any(row.chosen for row in shown):
+        lines.append(f"  *: {document.goal}")
     if len(shown) < len(rows):
         lines.append(f"  ({len(rows) - len(shown)} more rows: --json, or fewer types with --gpu)")
-    lines += [line for part in document.memory_basis.split("; ") if part for line in bullet(f"memory: {part}")]
+    lines += [line for part in document.memory_basis.split("; ") if part for line in look.bullet(f"memory: {part}")]
     for reason, names in _by_reason(rows).items():
-        lines += bullet(f"no time on {', '.join(names)}: {harmless(reason)}")
+        lines += look.bullet(f"no time on {', '.join(names)}: {harmless(reason)}")
     for basis in dict.fromkeys(row.basis for row in rows if row.basis):
-        lines += bullet(f"time: {harmless(basis)}")
+        lines += look.bullet(f"time: {harmless(basis)}")
     if document.script:
         lines += look.heading("In the script")
         lines += [f"  {line}" for line in document.script]
         lines += look.heading("When it would start")
         lines.append(f"  {document.plan}")
-    noted = [line for note in document.notes for line in bullet(harmless(note))]
+    noted = [line for note in document.notes for line in look.bullet(harmless(note))]
     return "\n".join([*lines, *look.heading("Notes"), *noted] if noted else lines) + "\n"
 
 
@@ -122,46 +138,34 @@ def _by_reason(rows: Sequence[EstimateChoice]) -> dict[str, list[str]]:
 
 
 def _choices_table(rows: Sequence[EstimateChoice], look: Look) -> list[str]:
-    columns = [column for column in _COLUMNS if column.always or any(column.known(row) for row in rows)]
-    header = [column.title for column in columns]
-    left = frozenset(place for place, column in enumerate(columns) if column.left)
-    return look.table(header, [[column.cell(row) for column in columns] for row in rows], left)
+    need = SizeUnit.of(row.memory_b for row in rows)
+    columns = [
+        Column("", ["*" if row.chosen else "" for row in rows], left=True),
+        Column("GPU", [fit(row.gpu, 20) for row in rows], left=True),
+        Column("MIG", [row.mig or UNKNOWN for row in rows], left=True),
+        Column("GPUS", [str(row.gpus) for row in rows]),
+        Column("FILE", [fit(row.file or UNKNOWN, 30) for row in rows], left=True),
+        Column("BATCH", [str(row.batch or UNKNOWN) for row in rows]),
+        Column(f"NEEDS, {need.name}", [need.number(row.memory_b) for row in rows], rank=3),
+        *_times(rows),
+        Column("FITS", [row.fits for row in rows], left=True, whole=True),
+    ]
+    empty = {"MIG", "FILE", "BATCH"}
+    return look.fitted([column for column in columns if column.head not in empty or set(column.cells) != {UNKNOWN}])
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of the table; unless `always` is set, it is shown only if it is `known` for some row."""
-
-    title: str
-    cell: Callable[[EstimateChoice], str]
-    known: Callable[[EstimateChoice], bool] = lambda _: True
-    always: bool = True
-    left: bool = False
-
-
-def _run(row: EstimateChoice) -> str:
-    return "-" if row.run_s is None else say_duration(row.run_s)
-
-
-def _timed(row: EstimateChoice) -> bool:
-    return row.step_s is not None
-
-
-def _priced(row: EstimateChoice) -> bool:
-    return row.cost is not None
-
-
-_COLUMNS: Final = (
-    _Column("", lambda row: "*" if row.chosen else "", left=True),
-    _Column("GPU", lambda row: fit(row.gpu, 20), left=True),
-    _Column("MIG", lambda row: row.mig or "-", lambda row: bool(row.mig), always=False, left=True),
-    _Column("GPUs", lambda row: str(row.gpus)),
-    _Column("File", lambda row: fit(row.file, 30), lambda row: bool(row.file), always=False, left=True),
-    _Column("Batch", lambda row: str(row.batch or "-")),
-    _Column("Needs", lambda row: format_size(row.memory_b)),
-    _Column("Fits", lambda row: row.fits, left=True),
-    _Column("Step", lambda row: "-" if row.step_s is None else f"{row.step_s:.3g} s", _timed, always=False),
-    _Column("Run", _run, _timed, always=False),
-    _Column("GPU-hours", lambda row: "-" if row.gpu_hours is None else f"{row.gpu_hours:.3g}", _timed, always=False),
-    _Column("Cost", lambda row: "-" if row.cost is None else f"{row.cost:.4g}", _priced, always=False),
-)
+def _times(rows: Sequence[EstimateChoice]) -> list[Column]:
+    """Return the columns of times and cost; none that is unknown for all rows."""
+    if all(row.step_s is None for row in rows):
+        return []
+    step_s, step = _step_unit([row.step_s for row in rows])
+    amounts_s = [None if row.gpu_hours is None else row.gpu_hours * HOUR_S for row in rows]
+    unit = GpuTimeUnit.of(amounts_s)
+    columns = [
+        Column(f"STEP, {step}", [_steps(row.step_s, step_s) for row in rows], rank=2),
+        Column("RUN TIME", [clock(row.run_s) for row in rows]),
+        Column(unit.name.upper(), [UNKNOWN if one is None else unit.number(one) for one in amounts_s], rank=1),
+    ]
+    if any(row.cost is not None for row in rows):
+        columns.append(Column("COST", [UNKNOWN if row.cost is None else say_number(row.cost, 2) for row in rows]))
+    return columns

@@ -60,10 +60,12 @@ class _Range:
 
 
 _COMPILED: Final = _Range(0.98, 1.05, "XLA's own figure for {target}")
-_SCHEDULED: Final = _Range(0.88, 1.13, "estimated from the compiled program; measured 10 % below to 13 % above XLA")
-_BEFORE: Final = _Range(0.66, 1.22, "estimated before compilation; on 40 programs 18 % below to 51 % above XLA")
-_TORCH: Final = _Range(0.95, 1.30, "estimated from torch's arrays; the share of its allocator is assumed, not measured")
-_ONNX: Final = _Range(0.80, 1.50, "estimated from ONNX's arrays; the share of the runtime is assumed, not measured")
+_SCHEDULED: Final = _Range(0.88, 1.13, "estimated from the compiled program (measured 10 % below to 13 % above XLA)")
+_BEFORE: Final = _Range(0.66, 1.22, "estimated before compilation (on 40 programs 18 % below to 51 % above XLA)")
+_TORCH: Final = _Range(
+    0.95, 1.30, "estimated from torch's arrays (the share of its allocator is assumed, not measured)"
+)
+_ONNX: Final = _Range(0.80, 1.50, "estimated from ONNX's arrays (the share of the runtime is assumed, not measured)")
 
 
 def estimate_memory(program: Program, overhead: Overhead = ASSUMED) -> MemoryEstimate:

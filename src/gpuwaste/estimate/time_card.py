@@ -70,35 +70,35 @@ def card_text(card: TimeCard) -> str:
             left = ", ".join(f"{count} {why}" for why, count in sorted(each.left_out.items()))
             lines += [f"Left out: {left}.", ""]
     lines += [
-        "*seen*: programs left out one fifth at a time. *unseen*: families left out in turn, with the share of their",
-        "programs that was measured after all. *additive*: the roofline by itself. *inside*: share of the programs in",
-        "the 90 % interval. All errors are of programs that the model had not seen.",
+        "CASE: *seen*: one fifth of the programs is left out at a time; *unseen*: one family of programs is left out",
+        "at a time, except for the given share. ROOFLINE: mean error of the roofline model without the correction.",
+        "MEAN, MEDIAN, P90: mean, median and 90th percentile of the error with the correction. INSIDE: programs in",
+        "the 90 % interval. All errors are relative, on programs that the model was not trained on.",
         "",
-        "Vallabhajosyula and Ramnath report, on programs and GPUs of their own (MAPE in %):",
+        "Vallabhajosyula and Ramnath report these mean errors in %, on other programs and GPUs:",
         "",
-        tabulate(
-            _PAPER, headers=("MODEL", "SEEN", "UNSEEN, 20 % OF THE DATA"), tablefmt="github", disable_numparse=True
-        ),
+        tabulate(_PAPER, headers=_PAPER_HEADS, tablefmt="github", disable_numparse=True),
         "",
-        "Not known to the model: input pipelines, dynamic shapes, kernels of users, several GPUs, other jobs.",
+        "The model does not include: input pipelines, dynamic shapes, kernels of users, several GPUs, other jobs.",
         "",
     ]
     return "\n".join(lines)
 
 
 def figures_table(card: TimeCardType, style: str = "plain") -> str:
-    """Return a row for each case."""
+    """Return a row for each case, errors and shares in percent."""
     rows = [
         (
             one.case,
             str(one.programs),
-            f"{one.additive_mape:.1%}",
-            f"{one.mape:.1%}",
-            f"{one.median:.1%}",
-            f"{one.p90:.1%}",
-            f"{one.coverage:.1%}",
+            *map(_percent, (one.additive_mape, one.mape, one.median, one.p90, one.coverage)),
         )
         for one in card.figures
     ]
-    heads = ("PROGRAMS", "N", "ADDITIVE", "MAPE", "MEDIAN", "P90", "INSIDE")
+    heads = ("CASE", "PROGRAMS", "ROOFLINE", "MEAN", "MEDIAN", "P90", "INSIDE")
     return tabulate(rows, headers=heads, tablefmt=style, disable_numparse=True, colalign=("left", *["right"] * 6))
+
+
+def _percent(error: float) -> str:
+    """Print an error with one decimal: those of two models differ by less than a whole percent."""
+    return f"{100 * error:.1f} %"

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size, say_duration, say_percent
-from gpuwaste.show.layout import bullet
+from gpuwaste.show.layout import COLUMNS, bullet
 
 Estimator = Literal["", "own runs", "white box", "history"]
 MAX_RUNS: Final = 200
@@ -81,7 +81,7 @@ class ProgramRunsAnswer(Struct, kw_only=True, frozen=True):
     runs: Annotated[list[ProgramRun], Meta(max_length=MAX_RUNS)]
 
 
-def program_lines(named: Sequence[tuple[str, ProgramEstimate]]) -> list[str]:
+def program_lines(named: Sequence[tuple[str, ProgramEstimate]], columns: int = COLUMNS) -> list[str]:
     """Return the lines of several requests, those with the same text together; names may be empty."""
     said: dict[str, list[str]] = {}
     for name, one in named:
@@ -89,7 +89,7 @@ def program_lines(named: Sequence[tuple[str, ProgramEstimate]]) -> list[str]:
     lines: list[str] = []
     for words, names in said.items():
         whose = ", ".join(filter(None, names))
-        lines += bullet(f"{whose}: {words}" if whose else words)
+        lines += bullet(f"{whose}: {words}" if whose else words, columns)
     return lines
 
 

@@ -7,15 +7,16 @@ from typing import Final
 
 from gpuwaste.core.fields import Interval
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import format_duration, instant_words, say_number
+from gpuwaste.core.units import HOUR_S, GpuTimeUnit, instant_words, say_duration
 from gpuwaste.jobs.program_estimate import program_lines
 from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument
-from gpuwaste.show.layout import COLUMNS, Look, bullet, facts
+from gpuwaste.show.layout import Column, Look
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent
 
-_HEADERS: Final = ("#", "REQUEST", "START", "80 % INTERVAL", "SLURM SAYS", "END", "GPU-H", "RISK")
+_SLURM: Final = "SLURM'S START"
+_INTERVAL: Final = "80 % INTERVAL"
 _GOALS: Final = {"fastest": "ends first", "cheapest": "costs least", "safest": "has the lowest risk"}
-_TITLES: Final = (8, 20)  # columns of a title, at least and at most
+_RISKS: Final = {"failure": "fails", "timeout": "reaches the time limit", "out of memory": "runs out of memory"}
 
 
 def plan_text(document: PlanDocument, look: Look) -> str:
@@ -24,26 +25,23 @@ def plan_text(document: PlanDocument, look: Look) -> str:
     pairs: list[tuple[str, str]] = [("Goal", document.goal)]
     if document.deadline is not None:
         pairs.append(("Deadline", clock(document.deadline, document.at, look.zone)))
-    lines += facts(pairs)
+    lines += look.facts(pairs)
     valid = [one for one in document.candidates if one.status in {"valid", "unchecked"}]
-    lines += look.heading("What you can submit")
-    lines += look.table(_HEADERS, _rows(valid, document.at, look.zone), frozenset({1}))
-    for one in valid:
-        lines += _about(one)
-    if told := [(f"{one.number}", one.program) for one in valid if one.program is not None]:
-        lines += [*look.heading("The program"), *program_lines(told)]
     lines += _chosen(document, look)
+    lines += _submittable(valid, document.at, look)
+    if told := [(f"{one.number}", one.program) for one in valid if one.program is not None]:
+        lines += [*look.heading("The program"), *program_lines(told, look.prose)]
     advice = [one for one in document.candidates if one.status == "advice"]
     if advice:
         lines += look.heading("Advice")
-        lines += [line for one in advice for line in bullet(f"{harmless(one.title)}: {harmless(one.text)}")]
-    invalid = [one for one in document.candidates if one.status == "invalid"]
-    if invalid:
+        lines += [line for one in advice for line in look.bullet(f"{harmless(one.title)}: {harmless(one.text)}")]
+    if invalid := [one for one in document.candidates if one.status == "invalid"]:
         lines += look.heading("What you cannot submit")
-        lines += [line for one in invalid for line in bullet(f"{_named(one)}: {'; '.join(map(harmless, one.reasons))}")]
-    if notes := _notes(document, valid):
+        reasons = [f"{_named(one)}: {'; '.join(map(harmless, one.reasons))}" for one in invalid]
+        lines += [line for reason in reasons for line in look.bullet(reason)]
+    if document.notes:
         lines += look.heading("Notes")
-        lines += [line for note in notes for line in bullet(harmless(note))]
+        lines += [line for note in document.notes for line in look.bullet(harmless(note))]
     return "\n".join(lines) + "\n"
 
 
@@ -58,41 +56,63 @@ def clock(at: int | None, now: int, zone: tzinfo | None) -> str:
     return instant_words(then, today)
 
 
-def _rows(valid: Sequence[PlanCandidate], now: int, zone: tzinfo | None) -> list[list[str]]:
-    """Return the rows; titles get the width that the other columns leave."""
-    rows = [_row(one, now, zone) for one in valid]
-    cells = [_HEADERS, *rows]
-    taken = sum(max(len(row[place]) for row in cells) + 1 for place in range(len(_HEADERS)) if place != 1)
-    least, most = _TITLES
-    columns = min(max(COLUMNS - 2 - taken, least), most)
-    return [[row[0], fit(row[1], columns), *row[2:]] for row in rows]
+def _submittable(valid: Sequence[PlanCandidate], now: int, look: Look) -> list[str]:
+    """Return the table of the candidates, what its columns mean, and the notes on each candidate."""
+    lines = look.heading("What you can submit")
+    if not valid:
+        return [*lines, "  no candidate can be submitted"]
+    table = _table(valid, now, look)
+    lines += table
+    if look.header:
+        lines += [line for words in _legend(table[0], valid) for line in look.bullet(words)]
+    return lines + [line for one in valid for line in _about(one, look)]
 
 
-def _row(one: PlanCandidate, now: int, zone: tzinfo | None) -> list[str]:
-    return [
-        f"{one.number}",
-        one.title,
-        clock(one.start.p50 if one.start else None, now, zone),
-        _interval(one.start, now, zone),
-        clock(one.slurm_start, now, zone),
-        clock(one.expected_end, now, zone),
-        UNKNOWN if one.gpu_hours is None else say_number(one.gpu_hours, 1),
-        UNKNOWN if one.risk is None else percent(one.risk),
-    ]
+def _table(valid: Sequence[PlanCandidate], now: int, look: Look) -> list[str]:
+    unit = GpuTimeUnit.of(None if one.gpu_hours is None else one.gpu_hours * HOUR_S for one in valid)
+    amounts = [UNKNOWN if one.gpu_hours is None else unit.number(one.gpu_hours * HOUR_S) for one in valid]
+    starts = [clock(one.start.p50 if one.start else None, now, look.zone) for one in valid]
+    return look.fitted(
+        [
+            Column("#", [str(one.number) for one in valid]),
+            Column("START", starts),
+            Column(_INTERVAL, [_interval(one.start, now, look.zone) for one in valid], rank=3),
+            Column(_SLURM, [clock(one.slurm_start, now, look.zone) for one in valid], rank=4),
+            Column("END", [clock(one.expected_end, now, look.zone) for one in valid]),
+            Column(unit.name.upper(), amounts, rank=2),
+            Column("RISK", [UNKNOWN if one.risk is None else percent(one.risk) for one in valid], rank=1),
+            Column("REQUEST", [one.title for one in valid]),
+        ]
+    )
+
+
+def _legend(head: str, valid: Sequence[PlanCandidate]) -> list[str]:
+    """Return what the columns of the table mean, where one that is shown has a value."""
+    found = []
+    if _INTERVAL in head and any(one.start for one in valid):
+        found.append(f"{_INTERVAL}: the job starts within it in 8 of 10 cases")
+    if _SLURM in head and any(one.slurm_start for one in valid):
+        found.append(f"{_SLURM}: from sbatch --test-only, which assumes that all running jobs use their full limit")
+    risks = [one.risk_of for one in valid if one.risk is not None]
+    if "RISK" in head and risks:
+        named = {_RISKS[name] for name in risks if name in _RISKS}
+        what = f"that the job {named.pop()}" if len(named) == 1 else "of failure, timeout or out of memory, the highest"
+        found.append(f"RISK: probability {what}")
+    return found
 
 
 def _interval(found: Interval | None, now: int, zone: tzinfo | None) -> str:
     return UNKNOWN if found is None else f"{clock(found.p10, now, zone)} to {clock(found.p90, now, zone)}"
 
 
-def _about(one: PlanCandidate) -> list[str]:
+def _about(one: PlanCandidate, look: Look) -> list[str]:
     """Return the notes on a candidate below the table; none for one that its options describe completely."""
     parts = [harmless(one.text)] if one.text else []
     parts += [f"needs {harmless(one.needs)}"] if one.needs else []
-    parts += [f"waits for limits in use: {harmless(text)}" for text in one.waits]
+    parts += [f"must wait for a limit: {harmless(text)}" for text in one.waits]
     if one.status == "unchecked":
         parts += [f"not checked: {harmless(text)}" for text in one.reasons]
-    return bullet(f"{_named(one)}: {'; '.join(parts)}") if parts else []
+    return look.bullet(f"{_named(one)}: {'; '.join(parts)}") if parts else []
 
 
 def _chosen(document: PlanDocument, look: Look) -> list[str]:
@@ -101,25 +121,14 @@ def _chosen(document: PlanDocument, look: Look) -> list[str]:
         return []
     lines = look.heading(f"{document.goal.capitalize()}: {found.number}, {fit(found.title, 40)}")
     words = ["sbatch", *found.options, document.script or "--wrap=..."]
-    why = f"{_GOALS[document.goal]} of those that can be submitted now"
+    why = f"{_GOALS[document.goal]} of the candidates that can be submitted now"
     if document.meets_deadline is False:
         why = "no candidate is sure to end by the deadline; this one ends first"
     if found.time_limit_s:
-        why += f"; time limit {format_duration(found.time_limit_s)}"
-    return [*lines, *bullet(why), f"        {harmless(shlex.join(words))}"]
+        why += f"; time limit {say_duration(found.time_limit_s)}"
+    return [*lines, *look.bullet(why), f"        {harmless(shlex.join(words))}"]
 
 
 def _named(one: PlanCandidate) -> str:
     options = f" ({harmless(shlex.join(one.options))})" if one.options else ""
     return f"{one.number}, {fit(one.title, 40)}{options}"
-
-
-def _notes(document: PlanDocument, valid: Sequence[PlanCandidate]) -> list[str]:
-    notes = list(document.notes)
-    if any(one.slurm_start for one in valid):
-        notes.append(
-            "SLURM SAYS is the start by sbatch --test-only: assuming that every running job uses its full limit"
-        )
-    if not valid:
-        notes.append("no candidate can be submitted")
-    return notes

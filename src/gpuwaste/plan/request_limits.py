@@ -60,7 +60,8 @@ def waits(asked: PlanRequest) -> list[str]:
     found = []
     for one, (what, name), share in _standing(asked):
         if what in {_ALL_JOBS, _USER} and _short(wanted.get(name, 0), share) and wanted[name] <= (share.limit or 0):
-            found.append(f"{_whose(one)}: {_amount(name, share.left or 0)} of {_amount(name, share.limit or 0)} left")
+            left, limit = _amount(name, share.left or 0), _amount(name, share.limit or 0)
+            found.append(f"{_whose(one)}: {left} left (limit {limit})")
     return list(dict.fromkeys(found))
 
 

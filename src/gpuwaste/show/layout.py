@@ -32,7 +32,8 @@ _NO_BREAK: Final = "\u00a0"
 class Column:
     """A column of a table that fits the terminal: one of a higher `rank` is left out earlier, one of rank 0 never.
 
-    The last column of a table holds names of any length: they are cut to what is left and to `most`, unless `whole`.
+    The last column of a table holds names of any length: they are left-aligned and cut to what is left and to `most`.
+    With `whole` it is a column like all others.
     """
 
     head: str
@@ -92,15 +93,18 @@ class Look:
 
     def fitted(self, columns: Sequence[Column]) -> list[str]:
         """Return a table that fits: the columns of the highest ranks are left out first, the last one is cut."""
-        kept, last = list(columns[:-1]), columns[-1]
-        least = last.width if last.whole else _LEAST_LAST
-        while (room := self.columns - 2 - sum(1 + column.width for column in kept)) < least:
+        kept, last = list(columns), columns[-1]
+        least = last.width if last.whole else min(last.width, _LEAST_LAST)
+        while (room := self.columns - 2 - sum(1 + column.width for column in kept if column is not last)) < least:
             droppable = [column for column in kept if column.rank]
             if not droppable:
                 break
             kept.remove(max(droppable, key=lambda column: column.rank))
-        names = last.cells if last.whole else [fit(cell, max(least, min(room, last.most))) for cell in last.cells]
-        kept.append(Column(last.head, names, left=True))
+            if kept[-1] is not last:
+                least = 0
+        if kept[-1] is last and not last.whole:
+            names = [fit(cell, max(least, min(room, last.most))) for cell in last.cells]
+            kept[-1] = Column(last.head, names, left=True)
         rows = list(zip(*(column.cells for column in kept), strict=True))
         left = frozenset(place for place, column in enumerate(kept) if column.left)
         return self.table([column.head for column in kept], rows, left)

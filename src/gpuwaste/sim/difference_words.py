@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpuwaste.core.units import DAY_S, MINUTE_S
-from gpuwaste.show.layout import Look, bullet
-from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, percent
-from gpuwaste.sim.document import Delta, Difference, GroupDelta, SeedFigure, Seeds, SimulationDocument
+from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, percent, short
+from gpuwaste.sim.document import Delta, Difference, Seeds, SimulationDocument
 
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "mean_wait_s": ("mean wait", "s"),
@@ -21,17 +19,10 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
 }
 """By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, kWh, none."""
 KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
-_LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
+_MANY: Final = 1000  # hours and kWh from here on are printed without decimals
 _ON_NODES: Final = "features, licenses, dependencies, arrays and topology are not modelled."
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
-_HEADERS: Final = ("FIGURE", "BASE", "CHANGED", "DIFFERENCE", "95 % INTERVAL")
-_OF_GROUPS: Final = ("JOBS", "BASE", "CHANGED", "DIFFERENCE", "95 % INTERVAL", "P95")
-_MOST: Final = 5  # groups of each kind; JSON has more
-_SHOWN: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilization", "makespan_s")
-_OF_RUNS: Final = ("SCHEDULER", "FIGURE", "MEAN", "95 % INTERVAL", "DEVIATION")
-_OF_CHANGES: Final = ("FIGURE", "BASE", "CHANGED", "DIFFERENCE", "95 % INTERVAL")
 _NOTHING_RANDOM: Final = "Nothing in this simulation is random: other seeds change nothing, so it was simulated once."
-_NAME: Final = 16
 
 
 def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str, str, Delta]]:
@@ -47,25 +38,23 @@ def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str
 def said(value: float, unit: str) -> str:
     """Print a value that is not negative."""
     if unit == "s":
-        return clock(value) if value < DAY_S else clock(value + MINUTE_S / 2)[: -len(":00")]  # 1-02:03
+        return clock(value)
     if unit == "share":
         return percent(value)
     if unit not in {"h", "kWh"}:
-        return f"{value:.2f}"
-    return _large(value) + (" kWh" if unit == "kWh" else "")
-
-
-def _large(value: float) -> str:
-    for above, factor, letter in _LARGE:
-        if value >= above:
-            return f"{value / factor:,.1f}{letter}"
-    return f"{value:,.1f}"
+        return f"{value:,.2f}"
+    return f"{value:,.{0 if value >= _MANY else 1}f}" + (" kWh" if unit == "kWh" else "")
 
 
 def signed(value: float, unit: str) -> str:
     """Print a difference with its sign; shares differ by points."""
     text = f"{abs(value) * 100:.1f} points" if unit == "share" else said(abs(value), unit)
     return f"{'-' if value < 0 else '+'}{text}"
+
+
+def signed_duration(seconds: float) -> str:
+    """Print a difference of durations with its sign for a sentence: -1 h 7 min."""
+    return f"{'-' if round(seconds) < 0 else '+'}{short(abs(seconds))}"
 
 
 def interval_words(delta: Delta, unit: str) -> str:
@@ -84,16 +73,22 @@ def name_of(difference: Difference) -> str:
 
 
 def sentence(difference: Difference, resource: str) -> str:
-    """Return what a change does to the mean wait, with its interval, and what it frees, as a sentence."""
+    """Return the name of a change and its effect, as a sentence."""
+    return f"{name_of(difference)}: {effect(difference, resource)}."
+
+
+def effect(difference: Difference, resource: str) -> str:
+    """Return what a change does to the mean wait, with its interval, and what it frees."""
     wait, held = difference.figures["mean_wait_s"], difference.figures["held_h"]
-    ends = interval_words(wait, "s")
-    within = "" if ends == UNKNOWN else f" (95 %: {ends})"
+    within = ""
+    if wait.low is not None and wait.high is not None:
+        within = f" (95 %: {signed_duration(wait.low)} to {signed_duration(wait.high)})"
     freed = f"; it frees {said(-held.difference, 'h')} {HOURS[resource]}" if held.difference < 0 else ""
     killed = difference.facts.get(KILLED, 0)
     lost = f"; {killed:,.0f} jobs are killed at their new limit" if killed else ""
     return (
-        f"{name_of(difference)}: mean wait {said(wait.changed, 's')} instead of {said(wait.base, 's')}, "
-        f"{signed(wait.difference, 's')}{within}{freed}{lost}."
+        f"mean wait {short(wait.changed)} instead of {short(wait.base)}, "
+        f"{signed_duration(wait.difference)}{within}{freed}{lost}"
     )
 
 
@@ -141,82 +136,6 @@ def _counted(document: SimulationDocument) -> str:
     )
 
 
-def difference_text(difference: Difference, resource: str, look: Look) -> list[str]:
-    """Return the lines of one difference."""
-    lines = look.heading(fit(name_of(difference), 78))
-    lines += bullet(sentence(difference, resource))
-    lines += bullet(f"{name_of(difference)}: {difference.title}.")
-    rows = []
-    for _, words, unit, delta in figures_of(difference, resource):
-        ends = interval_words(delta, unit)
-        rows.append([words, said(delta.base, unit), said(delta.changed, unit), signed(delta.difference, unit), ends])
-    lines += look.table(_HEADERS, rows, frozenset({0}))
-    within = ""
-    if difference.later_low is not None and difference.later_high is not None:
-        within = f" (95 %: {percent(difference.later_low)} to {percent(difference.later_high)})"
-    lines += bullet(
-        f"Of {difference.jobs} jobs in both, {percent(difference.later)} start later{within} "
-        f"and {percent(difference.earlier)} earlier than under {difference.base}."
-    )
-    if difference.facts:
-        lines += bullet(counts(difference))
-    for note in difference.notes:
-        lines += bullet(note)
-    for kind, groups in difference.groups.items():
-        lines += _groups(kind, groups, len(groups) + difference.groups_left_out.get(kind, 0), look)
-    return lines
-
-
-def _groups(kind: str, groups: list[GroupDelta], count: int, look: Look) -> list[str]:
-    shown = groups if kind == "size" else sorted(groups, key=_weight)[:_MOST]
-    rows = [
-        [
-            fit(group.name, 16) or "(none)",
-            f"{group.jobs}",
-            clock(group.mean_wait_s.base),
-            clock(group.mean_wait_s.changed),
-            signed(group.mean_wait_s.difference, "s"),
-            interval_words(group.mean_wait_s, "s"),
-            signed(group.p95_wait_s.difference, "s"),
-        ]
-        for group in shown
-    ]
-    lines = ["", *look.table((kind.upper(), *_OF_GROUPS), rows, frozenset({0}))]
-    return lines if len(shown) == count else [*lines, f"  {count - len(shown)} more by {kind}; --json lists more"]
-
-
-def _weight(group: GroupDelta) -> float:
-    return -abs(group.mean_wait_s.difference) * group.jobs
-
-
-def seeds_text(document: SimulationDocument, look: Look) -> list[str]:
-    """Return the lines about seeds; none without them, and none where nothing is random, which is a note."""
-    seeds = document.seeds
-    if seeds is None or not seeds.runs:
-        return []
-    lines = look.heading(f"Over {_count(seeds)}")
-    rows = []
-    for name in document.schedulers:
-        for figure, found in seeds.runs.get(name, {}).items():
-            if figure in _SHOWN:
-                label, unit = FIGURES[figure]
-                rows.append(
-                    [fit(name, _NAME), label, said(found.mean, unit), _ends(found, unit), _deviation(found, unit)]
-                )
-    lines += look.table(_OF_RUNS, rows, frozenset({0, 1}))
-    for difference in document.differences:
-        lines += change_text(difference, document.resource, look, _count(seeds))
-    return lines
-
-
-def change_text(difference: Difference, resource: str, look: Look, seeds: str = "the same seeds") -> list[str]:
-    """Return the lines of one difference over seeds; none without."""
-    if not difference.over_seeds:
-        return []
-    rows = list(_changes(difference, resource))
-    return ["", f"  {fit(name_of(difference), 50)}, over {seeds}", *look.table(_OF_CHANGES, rows, frozenset({0}))]
-
-
 def seeds_notes(document: SimulationDocument) -> Iterator[str]:
     """Yield what a reader must know about the seeds."""
     seeds = document.seeds
@@ -226,37 +145,30 @@ def seeds_notes(document: SimulationDocument) -> Iterator[str]:
         yield _NOTHING_RANDOM
     elif seeds.runs:
         yield (
-            f"Seeds draw {' and '.join(seeds.drawn)}. Intervals over {_count(seeds)} (Student): of the mean, "
+            f"Seeds draw {' and '.join(seeds.drawn)}. Intervals over {count_of(seeds)} (Student): of the mean, "
             "and of the mean difference between runs of one seed. All other figures are of the first seed."
         )
 
 
 def seed_rows(difference: Difference, seeds: Seeds, resource: str) -> Iterator[Sequence[str]]:
     """Yield the rows of a view: change, scheduler, group, figure, base, changed, difference, interval."""
-    for cells in _changes(difference, resource):
-        yield (difference.change, difference.scheduler, f"mean of {_count(seeds)}", *cells)
+    for cells in change_rows(difference, resource):
+        yield (difference.change, difference.scheduler, f"mean of {count_of(seeds)}", *cells)
 
 
-def _count(seeds: Seeds) -> str:
+def count_of(seeds: Seeds) -> str:
+    """Return how many seeds there are: `3 seeds`."""
     return f"{len(seeds.seeds)} seeds"
 
 
-def _changes(difference: Difference, resource: str) -> Iterator[list[str]]:
+def change_rows(difference: Difference, resource: str) -> Iterator[list[str]]:
+    """Yield what differs over seeds: figure, base, changed, difference, interval."""
     for figure, delta in difference.over_seeds.items():
         label, unit = FIGURES.get(figure, (figure, ""))
         words = f"{HOURS[resource]} held" if figure == "held_h" else label
-        yield [words, said(delta.base, unit), said(delta.changed, unit), *_difference(delta, unit)]
+        yield [words, said(delta.base, unit), said(delta.changed, unit), *difference_cells(delta, unit)]
 
 
-def _difference(delta: Delta, unit: str) -> list[str]:
+def difference_cells(delta: Delta, unit: str) -> list[str]:
+    """Return a difference with its interval."""
     return [signed(delta.difference, unit), interval_words(delta, unit)]
-
-
-def _ends(found: SeedFigure, unit: str) -> str:
-    if found.low is None or found.high is None:
-        return UNKNOWN
-    return f"{said(max(0.0, found.low), unit)} to {said(found.high, unit)}"
-
-
-def _deviation(found: SeedFigure, unit: str) -> str:
-    return UNKNOWN if found.deviation is None else said(found.deviation, unit)

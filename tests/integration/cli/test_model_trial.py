@@ -44,7 +44,7 @@ def test_both_models_stand_beside_each_other(
     for words in (
         "old (",
         "new (",
-        "failure 1200 40 0.410 0.430 +0.020 (+0.004 to +0.031) 93 %",
+        "failure 1,200 40 0.410 0.430 +0.020 +0.004 to +0.031 93 %",
         "off ([models] renew)",
     ):
         assert words in text, text

@@ -128,10 +128,10 @@ def test_a_submitted_plan_is_recorded_at_the_hub(
 def test_text_has_the_invalid_last_with_the_reason(
     here: Path, hub: HubDouble, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What can be submitted, the choice with its command, what cannot and why; no line is wider than a terminal."""
+    """The choice with its command, what can be submitted, what cannot and why; no line is wider than a terminal."""
     assert main(["plan", "train.sh", "--config", "gpuwaste.toml"]) == 0
     out = capsys.readouterr().out
-    assert out.index("What you can submit") < out.index("Fastest:") < out.index("What you cannot submit")
+    assert out.index("Fastest:") < out.index("What you can submit") < out.index("What you cannot submit")
     assert "sbatch --gres=gpu:a100:1 train.sh" in out
     assert "Slurm: User's group not permitted" in " ".join(out.split())
     assert all(len(line) <= 80 for line in out.splitlines() if "/" not in line), out

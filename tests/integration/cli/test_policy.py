@@ -145,7 +145,7 @@ def test_explain_shows_the_steps_and_the_lines(
     assert main(["policy", "explain", "--policies", str(policies), *config, _script(tmp_path)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "policy strict (10-strict.toml), mode reject" in said
-    assert "thresholds: failure: 0.95 reaches reject 0.9 (site model)" in said
+    assert "thresholds: failure: 95 % reaches the reject threshold, 90 % (site model)" in said
     assert "The user sees gpuwaste: rejected by policy strict: this job will probably fail (estimated 95 %)" in said
     assert main(["policy", "explain", "--policies", str(policies), "7", *config]) == 0
     assert hub.asked[-1] == ("/v1/predict", {"job": "7"})
@@ -249,7 +249,7 @@ def test_replay_on_a_store(
     assert (row["said"], document["held"]) == (10, {"budget": 5})  # five rejects a day, then warnings
     assert document["false_reject_ratio"] == pytest.approx(0.1)
     text = _replay(capsys, *words)
-    assert "strict all reject 10 10 9 1 0 90 % 3.0 1" in " ".join(text.split())
+    assert "all reject 10 10 9 1 0 90 % 3.00 1 strict" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     (cell, *_) = csv.DictReader(io.StringIO(_replay(capsys, "--csv", *words)))
     assert (cell["policy"], cell["target"], cell["right"]) == ("strict", "all", "9")

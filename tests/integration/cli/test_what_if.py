@@ -60,7 +60,7 @@ def test_the_text_begins_with_the_difference(tmp_path: Path, capsys: pytest.Capt
     """The difference with its interval comes before the schedulers' table; what is not modelled is told."""
     assert main(["simulate", "what-if", "limits", "--swf", str(long_log(tmp_path / "log.swf"))]) == 0
     text = capsys.readouterr().out
-    assert "limits, easy: time limits from each user's ended jobs." in text
+    assert "limits, easy: time limits from each user's ended jobs\n" in text
     assert text.index("DIFFERENCE") < text.index("What each scheduler would have done")
     assert "95 %:" in text
     assert "jobs killed at the new limit" in text

@@ -119,7 +119,7 @@ def test_steps_that_are_not_taken(rig: Rig) -> None:
     assert _ask(rig, OPER, f"/v1/actions/{held.id}/approve", {})[0] == 200
     assert not _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", {**sent, "actor": "b"})[1]["taken"]
     assert _ask(rig, OPER, "/v1/actions/stop", {"stop": True})[1]["stopped"]
-    assert "rules resume" in _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", sent)[1]["reason"]
+    assert "gpuwaste rules resume" in _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", sent)[1]["reason"]
     assert _ask(rig, OPER, "/v1/actions/stop", {"stop": False})[1]["stopped"] is None
     assert _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", sent)[1]["taken"]
     assert _ask(rig, ACTOR, f"/v1/actions/{held.id}/step", {"actor": "a", "status": "confirmed"})[1]["taken"]

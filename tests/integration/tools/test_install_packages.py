@@ -120,7 +120,10 @@ def test_make_installs_the_build_set_alone(target: str) -> None:
 def test_an_unknown_set_is_refused(debian: dict[str, str]) -> None:
     """A set of another name is one line with the names that exist."""
     done = run(debian, "tests")
-    assert (done.returncode, done.stderr) == (1, "install-debian-packages: no set of packages tests: build, demo or test\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "install-debian-packages: no set of packages tests: build, demo or test\n",
+    )
 
 
 def test_without_root_it_says_what_it_would_install() -> None:

@@ -33,7 +33,7 @@ def test_the_smallest_request_is_handed_to_plan(tmp_path: Path, capsys: pytest.C
     assert document["plan"] == "gpuwaste plan -- --gres=gpu:t4:1 job.sbatch"
     assert main(["estimate", str(BATCHES), *words, "--models-dir", str(tmp_path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "* t4 1 32 514.1 MiB fits" in text
+    assert "* t4 1 32 514.1 fits" in text
     assert "no time on h100, t4: no time model on this host" in text
 
 
@@ -129,7 +129,7 @@ def test_several_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert document["program"]["fingerprint"] == alone["program"]["fingerprint"]
     assert document["script"] == alone["script"]
     assert main(["estimate", small, large, *words]) == 0
-    assert "GPUs File" in " ".join(capsys.readouterr().out.split())
+    assert "GPUS FILE" in " ".join(capsys.readouterr().out.split())
 
 
 def test_files_without_batch_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

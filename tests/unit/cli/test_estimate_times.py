@@ -104,7 +104,7 @@ def test_the_cheapest_request_by_measured_times(
     assert all(row["step_s"] is None for row in document["choices"] if row["gpus"] == 2)
     assert main(["estimate", str(tmp_path / "asked.hlo"), *words, *models]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "GPU-hours Cost" in text
+    assert "GPU-MINUTES COST FITS" in text
     assert "no price for t4: not compared" in text
 
 

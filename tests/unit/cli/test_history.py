@@ -51,7 +51,7 @@ def test_import_and_status_tell_the_same(file: Path, into: list[str], capsys: py
     assert main(["history", "import", *sacct, *into]) == 0
     printed = capsys.readouterr()
     assert "2 runs in" in printed.out
-    assert "1 rows could not be read; see gpuwaste history status" in printed.out
+    assert "1 row could not be read; see gpuwaste history status" in printed.out
     assert "line 4: Start, End" in printed.out
     assert printed.err == ""
     status = asked(capsys, "status", *into)
@@ -64,7 +64,7 @@ def test_import_and_status_tell_the_same(file: Path, into: list[str], capsys: py
     assert status["quarantined"] == 1
     assert main(["history", "status", *into]) == 0
     text = capsys.readouterr().out
-    for words in ("2024-07", "COMPLETED", "1 runs without an end, 1 of them a day past", f"byte {len(ROWS)}", "Start"):
+    for words in ("2024-07", "COMPLETED", "1 run without an end, 1 of them a day past", f"byte {len(ROWS):,}", "Start"):
         assert words in text
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.units import GpuTimeUnit, say_percent
+from gpuwaste.core.units import GpuTimeUnit, SizeUnit, say_percent
 
 _AMOUNTS = st.lists(st.integers(0, 10_000_000), min_size=1, max_size=12)
 
@@ -42,3 +42,10 @@ def test_percent_has_a_blank_and_hides_no_small_part() -> None:
         ">99 %",
         "100 %",
     ]
+
+
+def test_the_largest_size_chooses_the_unit_of_a_column() -> None:
+    """All sizes are in the unit of the largest one; a small one is never printed as 0."""
+    unit = SizeUnit.of([3 << 30, 1 << 20, None])
+    assert (unit.name, unit.number(3 << 30), unit.number(1 << 20)) == ("GiB", "3.0", "<0.1")
+    assert (SizeUnit.of([]).name, SizeUnit.of([512]).number(512)) == ("B", "512")

@@ -121,7 +121,7 @@ def test_a_group_limit_of_a_qos_replaces_that_of_the_account() -> None:
     both = LIMITS.replace("gres/gpu=6(2)", "gres/gpu=90(2)").replace("MaxTRESPJ=gres/gpu=3", "MaxTRESPJ=")
     both = both.replace("gres/gpu=5(2)", "gres/gpu=N(2)")
     assert waits(asked("--qos=high", "--time=30", "--gres=gpu:4", assoc_mgr=both)) == []
-    assert waits(asked("--gres=gpu:4", assoc_mgr=both)) == ["account proj1: 2 GPUs of 8 GPUs left"]
+    assert waits(asked("--gres=gpu:4", assoc_mgr=both)) == ["account proj1: 2 GPUs left (limit 8 GPUs)"]
 
 
 def test_a_limit_of_a_node_counts_whole_shares() -> None:
@@ -155,7 +155,7 @@ def test_what_is_in_use_is_waited_for() -> None:
     assert waits(asked()) == []
     four = asked("--gres=gpu:4")
     assert problems(four) == []
-    assert waits(four) == ["account proj1: 2 GPUs of 8 GPUs left"]
+    assert waits(four) == ["account proj1: 2 GPUs left (limit 8 GPUs)"]
 
 
 def test_what_could_not_be_asked_is_a_note_and_no_reason() -> None:

@@ -46,3 +46,20 @@ def test_a_narrow_terminal_has_no_bars() -> None:
     narrow, wide = (Look(columns=columns).measure("Wasted", 0.75, "3.00 of 4.00 GPU-hours") for columns in (40, 80))
     assert narrow == "  Wasted: 75 %, 3.00 of 4.00 GPU-hours"
     assert "|||" in wide
+
+
+def test_a_last_column_of_numbers_is_aligned_right_and_can_be_left_out() -> None:
+    """With `whole` the last column is one like the others; one of the highest rank goes first."""
+    columns = [
+        Column("SCHEDULER", ["easy", "fcfs"], left=True),
+        Column("MEAN WAIT", ["1-02:03:04", "00:12:30"]),
+        Column("MAKESPAN", ["10-00:00:00", "01:00:00"], rank=2, whole=True),
+        Column("LATER", ["7 %", "100 %"], rank=3, whole=True),
+    ]
+    assert Look(columns=80).fitted(columns)[1:] == [
+        "  easy      1-02:03:04 10-00:00:00   7 %",
+        "  fcfs        00:12:30    01:00:00 100 %",
+    ]
+    assert Look(columns=40).fitted(columns)[1] == "  easy      1-02:03:04 10-00:00:00   7 %"
+    wide = [*columns[:2], Column("A LONG HEAD", ["1", "2"]), *columns[2:]]
+    assert Look(columns=40).fitted(wide)[0].split()[-3:] == ["A", "LONG", "HEAD"]

@@ -17,13 +17,16 @@ LOOK = Look(zone=UTC)
 
 
 def test_an_operator_reads_what_was_said_and_what_was_held_back() -> None:
-    """One line each: action, what it would have been, the job with its end, whether it was right."""
-    lines = verdicts_text(read(listed()), LOOK).splitlines()
+    """One line each: action, what it would have been, the job with its end, whether it was right; all in 80 columns."""
+    lines = verdicts_text(read(listed()), Look(zone=UTC, columns=110)).splitlines()
     first, reject, _, shadow = (line.split() for line in lines[4:8])
     assert first == ["2023-11-15T12:00:01", "warn", "warn", "-", "site", "7", "F", "yes", "alice:", "train"]
     assert (reject[1], reject[5:8]) == ("reject", ["-", "rejected", "-"])
     assert (shadow[1:4], shadow[5:8]) == (["pass", "warn", "shadow"], ["-", "no", "job"])
     assert all(len(line) <= 110 for line in lines)
+    narrow = verdicts_text(read(listed()), LOOK)
+    assert "WOULD" in narrow
+    assert all(len(line) <= 80 for line in narrow.splitlines())
 
 
 def test_a_user_reads_what_he_was_told() -> None:
@@ -54,17 +57,17 @@ def test_a_user_s_rows_have_the_same_columns() -> None:
 
 def test_the_score_by_policy_and_week() -> None:
     """Ratios as percent, the week below the floor marked, false rejects and overrides in words, the calibration."""
-    text = score_text(read(score()), LOOK)
+    text = score_text(read(score()), Look(zone=UTC, columns=100))
     lines = text.splitlines()
     assert lines[4].split() == ["2026-W01", "30", "10", "10", "0", "8", "75", "%", "75", "%", "0", "0", "site"]
     assert lines[5].split() == ["2026-W02", "*", "9", "4", "0", "0", "4", "25", "%", "-", "2", "1", "site"]
     assert "fell back to shadow" in text
     flat = " ".join(text.split())
-    assert "of 4 would-be rejects that passed at random 4 have ended, 1 of them well: false rejects" in flat
-    assert "3 overrides, 2 have ended, 1 of them well" in flat
-    assert "failure: 28 verdicts, error 6 %" in flat
-    assert "80 % to 90 % 8 predicted 85 % observed 75 % |||||||||||||||" in flat
-    assert all(len(line) <= 80 for line in lines)
+    assert "4 would-be rejects passed at random; 4 of these jobs have ended, 1 of them well (false rejects)" in flat
+    assert "3 overrides; 2 of these jobs have ended, 1 of them well" in flat
+    assert "failure: 28 verdicts, calibration error 6 %" in flat
+    assert "80 % to 90 % 8 verdicts predicted 85 % observed 75 % ||||||||||||" in flat
+    assert all(len(line) <= 80 for line in score_text(read(score()), LOOK).splitlines())
 
 
 def test_a_score_for_programs() -> None:

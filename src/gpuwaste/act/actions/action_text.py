@@ -3,11 +3,10 @@
 from typing import Final
 
 from gpuwaste.act.actions.action_types import ActionDocument, ActionEntry, ActionsDocument
-from gpuwaste.show.layout import COLUMNS, Look, facts, wrapped
-from gpuwaste.show.terminal_cells import fit, local_time
+from gpuwaste.show.layout import Column, Look, wrapped
+from gpuwaste.show.terminal_cells import local_time
 
 _ID: Final = 12  # characters of an id that `show` accepts
-_SUBJECT: Final = 36
 _FACTS: Final = 2000
 
 
@@ -15,16 +14,23 @@ def actions_text(document: ActionsDocument, look: Look) -> str:
     """Render actions, a line each with the reason of its status below."""
     lines = look.title("Actions") if look.header else []
     if document.stopped is not None:
-        lines.append(f"  STOPPED since {local_time(document.stopped, look.zone)}: gpuwaste rules resume")
+        lines.append(
+            f"  STOPPED since {local_time(document.stopped, look.zone)}: run gpuwaste rules resume to continue"
+        )
     if not document.actor:
-        lines.append("  no actor has reached the hub for a minute: only mail is sent")
+        lines.append("  no actor has contacted the hub for a minute: only mail is sent; start gpuwaste actor run")
     if not document.actions:
         return "\n".join([*lines, "no actions in this window"]) + "\n"
-    rows = [
-        (row.id[:_ID], local_time(row.decided, look.zone), row.kind, _status(row), fit(_subject(row), _SUBJECT))
-        for row in document.actions
-    ]
-    lines += look.table(("ID", "DECIDED", "ACTION", "STATUS", "SUBJECT"), rows, frozenset(range(5)))
+    rows = document.actions
+    lines += look.fitted(
+        [
+            Column("ID", [row.id[:_ID] for row in rows], left=True),
+            Column("DECIDED", [local_time(row.decided, look.zone) for row in rows], left=True, rank=1),
+            Column("ACTION", [row.kind for row in rows], left=True),
+            Column("STATUS", [_status(row) for row in rows], left=True),
+            Column("SUBJECT", [_subject(row) for row in rows]),
+        ]
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -43,19 +49,24 @@ def action_text(document: ActionDocument, look: Look) -> str:
         ("decided", local_time(row.decided, look.zone)),
         ("expires", local_time(row.expires, look.zone)),
         ("decided by", person),
-        ("sent", f"{local_time(row.sent, look.zone)}, {row.sends} times" if row.sends else ""),
+        (
+            "sent",
+            f"{local_time(row.sent, look.zone)}, {row.sends} {'time' if row.sends == 1 else 'times'}"
+            if row.sends
+            else "",
+        ),
         ("answer", row.answer),
         ("run ended", run_end),
     ]
     lines = look.title(f"Action {row.id[:_ID]}") if look.header else []
-    lines += facts([(name, value) for name, value in pairs if value])
+    lines += look.facts([(name, value) for name, value in pairs if value])
     for name, values in (("Options", row.options), ("Read in Slurm", row.plan)):
         if values:
             lines += ["", f"{name}:"]
             for key, value in sorted(values.items()):
-                lines += wrapped(f"{key}: {value}", COLUMNS, "  ", "    ")
+                lines += wrapped(f"{key}: {value}", look.prose, "  ", "    ")
     if row.facts:
-        lines += ["", "What the rule saw:", *wrapped(row.facts[:_FACTS], COLUMNS, "  ", "  ")]
+        lines += ["", "What the rule saw:", *wrapped(row.facts[:_FACTS], look.prose, "  ", "  ")]
     return "\n".join(lines) + "\n"
 
 

@@ -18,12 +18,12 @@ def kinds_text(document: CatalogueDocument, look: Look) -> str:
 def outlets_text(document: OutletsDocument, look: Look) -> str:
     """Render the state of outlets, and the events rejected last."""
     if not document.outlets:
-        return "no outlets: the hub sends no events\n"
+        return "no outlets are set: the hub sends no events\n"
     lines = look.title("Outlets") if look.header else []
     for row in document.outlets:
         lines += _outlet(row, look)
     if document.refused:
-        lines += ["", "Refused, the newest first:"]
+        lines += ["", "Rejected events, the newest first:"]
         lines += [
             f"  {local_time(row.at, look.zone)}  {fit(row.outlet, 16):<16}  {fit(row.kind, 16):<16}  {row.reason}"
             for row in document.refused[:_SHOWN]
@@ -31,20 +31,24 @@ def outlets_text(document: OutletsDocument, look: Look) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _events(count: int) -> str:
+    return "event" if count == 1 else "events"
+
+
 def _outlet(row: OutletRow, look: Look) -> list[str]:
-    waits = "nothing waits" if not row.behind else f"{row.behind:,} events wait"
-    since = f", the oldest since {local_time(row.oldest, look.zone)}" if row.oldest is not None and row.behind else ""
-    refused = f", {row.refused:,} refused" if row.refused else ""
+    waits = "no events queued" if not row.behind else f"{row.behind:,} {_events(row.behind)} queued"
+    since = f", the oldest from {local_time(row.oldest, look.zone)}" if row.oldest is not None and row.behind else ""
+    refused = f", {row.refused:,} rejected" if row.refused else ""
     lines = [f"  {fit(row.name, 16):<16}  {fit(row.way, 8):<8}  {waits}{since}{refused}"]
     if row.failures:
-        lines.append(f"  {'':16}  {row.failures} attempts failed: {row.error}")
+        lines.append(f"  {'':16}  {row.failures:,} failed attempts, the last: {row.error}")
     return lines
 
 
 def inlets_text(document: InletsDocument, look: Look) -> str:
     """Render the state of inlets."""
     if not document.inlets:
-        return "no inlets: the hub accepts no events of other systems\n"
+        return "no inlets are set: the hub accepts no events of other systems\n"
     lines = look.title("Inlets, since the hub's start") if look.header else []
     for row in document.inlets:
         lines += _inlet(row)
@@ -64,7 +68,7 @@ def quarantine_text(document: InletsDocument, look: Look) -> str:
 
 def _inlet(row: InletRow) -> list[str]:
     counts = f"{row.accepted:,} accepted, {row.repeated:,} repeated, {row.quarantined:,} quarantined"
-    lines = [f"  {fit(row.name, 16):<16}  {fit(row.way, 8):<8}  {counts}, {row.refused:,} requests refused"]
+    lines = [f"  {fit(row.name, 16):<16}  {fit(row.way, 8):<8}  {counts}, {row.refused:,} requests rejected"]
     if row.failures:
-        lines.append(f"  {'':16}  {row.failures} attempts failed: {row.error}")
+        lines.append(f"  {'':16}  {row.failures:,} failed attempts, the last: {row.error}")
     return lines

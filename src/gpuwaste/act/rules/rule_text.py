@@ -1,14 +1,19 @@
 """Rules as text for a terminal: the list, how one applies to a job, a replay."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuwaste.act.rules.rule_types import LookDocument, ReplayDocument, ReplayRow, RulesDocument, SubjectLook
-from gpuwaste.core.units import say_duration, say_percent
-from gpuwaste.show.layout import Look
-from gpuwaste.show.terminal_cells import fit, local_time, one_line
-
-_HOUR_MIN = 60
+from gpuwaste.act.rules.rule_types import (
+    LookDocument,
+    ReplayDocument,
+    ReplayRow,
+    ReplayUser,
+    RulesDocument,
+    SubjectLook,
+)
+from gpuwaste.core.units import HOUR_S, GpuTimeUnit, say_duration, say_percent
+from gpuwaste.show.layout import Column, Look
+from gpuwaste.show.terminal_cells import UNKNOWN, clock, fit, local_time, one_line, percent
 
 
 def rules_text(document: RulesDocument, look: Look) -> str:
@@ -26,8 +31,8 @@ def rules_text(document: RulesDocument, look: Look) -> str:
                 f" {row.subjects_30d:,} subjects of {row.users_30d:,} users{last}"
             )
     if not document.rules:
-        lines.append("no rules: the hub does nothing")
-    lines += [f"  not used: {one_line(error)}" for error in document.errors]
+        lines.append("no rules in use: the hub takes no actions")
+    lines += [f"  not loaded: {one_line(error)}" for error in document.errors]
     return "\n".join(lines) + "\n"
 
 
@@ -48,43 +53,62 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
     """Render the table by delay, then the users with the most hits."""
     lines = look.title(f"Replay of {fit(document.name, 40)}") if look.header else []
     window = f"{local_time(document.start, look.zone)} to {local_time(document.end, look.zone)}"
-    lines.append(f"  {window}: {document.runs:,} runs with GPUs, {document.idle_to_end:,} idle to their end")
-    shares = f"{'precision':<20}{'recall':<20}"
-    lines += ["", f"  {'after':>8}{'jobs':>8}{'users':>7}{'wrong':>7}  {shares}{'GPU-h freed':>11}{'lost':>9}"]
-    lines += [_row(row) for row in document.rows]
+    lines += look.bullet(
+        f"{window}: {document.runs:,} runs with GPUs, {document.idle_to_end:,} of them idle to their end"
+    )
+    lines += look.heading("By delay")
+    lines += _delays(document.rows, look)
     if document.users:
-        lines += ["", "  At the last step:"]
-        lines += [
-            f"    {fit(row.user, 20):<20}{row.jobs:>6,} jobs{row.wrong:>6,} wrong{row.freed_gpu_h:>9,.0f} GPU-h freed"
-            for row in document.users
-        ]
-    lines += ["", "  wrong: a GPU of the job was active again before its end. Intervals: " + document.interval + "."]
+        lines += [*look.heading("Users, at the rule's last step"), *_users(document.users, look)]
+    notes = [
+        "WRONG: a GPU of the job was active again before the end of the job.",
+        "PRECISION: share of the ended jobs that are not in WRONG. RECALL: share of the runs idle to their end.",
+        "FREED: GPU time from the step to the end of the jobs that stayed idle. LOST: the same of the jobs in WRONG.",
+        f"Intervals: {document.interval}.",
+    ]
     if document.by_day_ratio:
-        lines.append(
-            f"  {say_percent(document.by_day_ratio)} of the GPU time is kept by day only ([hub] rollup_days): idle "
+        notes.append(
+            f"{say_percent(document.by_day_ratio)} of the GPU time is kept by day only ([hub] rollup_days): idle "
             "time that ended within such a day is not counted, so precision is too high."
         )
+    lines += [*look.heading("Notes"), *(line for note in notes for line in look.bullet(note))]
     return "\n".join(lines) + "\n"
 
 
-def _row(row: ReplayRow) -> str:
-    shares = (
-        f"  {_share(row.precision, row.precision_low, row.precision_high):<20}"
-        f"{_share(row.recall, row.recall_low, row.recall_high):<20}"
+def _delays(rows: Sequence[ReplayRow], look: Look) -> list[str]:
+    unit = GpuTimeUnit.of(hours * HOUR_S for row in rows for hours in (row.freed_gpu_h, row.lost_gpu_h))
+    lines = look.fitted(
+        [
+            Column("AFTER", [clock(row.after_s) for row in rows]),
+            Column("JOBS", [f"{row.jobs:,}" for row in rows]),
+            Column("USERS", [f"{row.users:,}" for row in rows], rank=3),
+            Column("WRONG", [f"{row.wrong:,}" for row in rows]),
+            Column("PRECISION", [percent(row.precision) for row in rows]),
+            Column("95 % INTERVAL", [_interval(row.precision_low, row.precision_high) for row in rows], rank=5),
+            Column("RECALL", [percent(row.recall) for row in rows], rank=2),
+            Column("95 % INTERVAL", [_interval(row.recall_low, row.recall_high) for row in rows], rank=4),
+            Column("FREED", [unit.number(row.freed_gpu_h * HOUR_S) for row in rows]),
+            Column("LOST", [unit.number(row.lost_gpu_h * HOUR_S) for row in rows], rank=1),
+            Column("STEP", [row.step for row in rows], left=True, whole=True),
+        ]
     )
-    counts = f"  {_delay(row.after_s):>8}{row.jobs:>8,}{row.users:>7,}{row.wrong:>7,}"
-    return f"{counts}{shares}{row.freed_gpu_h:>11,.0f}{row.lost_gpu_h:>9,.0f}  {row.step}".rstrip()
+    return [*lines, f"  FREED and LOST in {unit.name}"] if look.header and rows else lines
 
 
-def _share(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.3f},{high:.3f}]"
+def _users(rows: Sequence[ReplayUser], look: Look) -> list[str]:
+    unit = GpuTimeUnit.of(row.freed_gpu_h * HOUR_S for row in rows)
+    return look.fitted(
+        [
+            Column("JOBS", [f"{row.jobs:,}" for row in rows]),
+            Column("WRONG", [f"{row.wrong:,}" for row in rows]),
+            Column(f"{unit.name.upper()} FREED", [unit.number(row.freed_gpu_h * HOUR_S) for row in rows]),
+            Column("USER", [row.user for row in rows]),
+        ]
+    )
 
 
-def _delay(seconds: int) -> str:
-    minutes = seconds // 60
-    return f"{minutes} min" if minutes < 2 * _HOUR_MIN else f"{minutes / _HOUR_MIN:g} h"
+def _interval(low: float | None, high: float | None) -> str:
+    return UNKNOWN if low is None or high is None else f"{percent(low)} to {percent(high)}"
 
 
 def _verdict(one: SubjectLook) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Final
 
 from gpuwaste.advice.policy.policies_types import ExplainDocument, PolicyDecision, PolicyReplayDocument, PolicyReplayRow
 from gpuwaste.advice.policy.policy_file import (
@@ -18,13 +17,10 @@ from gpuwaste.advice.policy.policy_file import (
 )
 from gpuwaste.advice.policy.policy_set import PolicySet
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import say_hours, say_percent
+from gpuwaste.core.units import HOUR_S, GpuTimeUnit, say_duration, say_percent
 from gpuwaste.jobs.verdict import TOLD
-from gpuwaste.show.layout import Look, bullet, facts
-from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, percent, uncut
-
-_LEFT: Final = frozenset({0, 1, 2})
-_HEADERS: Final = ("POLICY", "TARGET", "WOULD", "JOBS", "SHOWN", "RIGHT", "WRONG", "OPEN", "PREC", "GPU-H", "USERS")
+from gpuwaste.show.layout import Column, Look
+from gpuwaste.show.terminal_cells import fit, local_time, percent, share, uncut
 
 
 def explain_text(document: ExplainDocument, look: Look) -> str:
@@ -32,32 +28,31 @@ def explain_text(document: ExplainDocument, look: Look) -> str:
     lines: list[str] = []
     for decision in document.decisions:
         lines += [*_decision(decision, look), ""]
-    lines += [line for note in document.notes for line in bullet(harmless(note))]
+    lines += [line for note in document.notes for line in look.bullet(harmless(note))]
     return "\n".join(lines) + "\n"
 
 
 def replay_text(document: PolicyReplayDocument, look: Look) -> str:
     """Render a policy-replay document."""
     lines = look.title("Replay of these policies")
-    lines += facts(
+    lines += look.facts(
         [
             ("History", uncut(document.source)),
+            ("Submissions", f"{document.submissions:,}"),
             ("From", local_time(document.start, look.zone)),
             ("To", local_time(document.end, look.zone)),
-            ("Submissions", str(document.submissions)),
-            ("By a model", str(document.by_model)),
-            ("By history", str(document.by_history)),
+            ("By a model", f"{document.by_model:,}"),
+            ("By history", f"{document.by_history:,}"),
         ]
     )
-    rows = [_row(row) for row in document.rows]
     lines += look.heading("Would-be warnings and rejects, and how the jobs ended")
-    lines += look.table(_HEADERS, rows, _LEFT) if rows else ["  none"]
+    lines += _rows(document.rows, look) if document.rows else ["  none"]
     if document.held:
         lines += look.heading("Warnings and rejects that were held back, by rule")
         held = sorted(document.held.items(), key=lambda item: -item[1])
-        lines += [f"  {fit(name, 12):<12} {count}" for name, count in held]
+        lines += [f"  {fit(name, 12):<12} {count:>9,}" for name, count in held]
     lines += look.heading("Notes")
-    lines += [line for note in document.notes for line in bullet(harmless(note))]
+    lines += [line for note in document.notes for line in look.bullet(harmless(note))]
     return "\n".join(lines) + "\n"
 
 
@@ -68,12 +63,12 @@ def _decision(decision: PolicyDecision, look: Look) -> list[str]:
     lines.append(f"  policy {outcome.policy}{file}, mode {outcome.mode}")
     lines += look.heading("Steps")
     for step in outcome.steps:
-        lines += bullet(f"{step.rule}: {harmless(step.text)} ({step.action})")
+        lines += look.bullet(f"{step.rule}: {harmless(step.text)} ({step.action})")
     held = f", would be {outcome.would_be}, held back by {outcome.held}" if outcome.held else ""
     lines += look.heading("Decision")
     lines.append(f"  {outcome.action}{held}")
     if outcome.time_min_s is not None:
-        lines.append(f"  time_min {outcome.time_min_s // 60} min")
+        lines.append(f"  time_min {say_duration(outcome.time_min_s)}")
     shown = outcome.action in TOLD
     if outcome.lines:
         lines += look.heading("The user sees" if shown else "The user sees nothing; it would be")
@@ -81,20 +76,23 @@ def _decision(decision: PolicyDecision, look: Look) -> list[str]:
     return lines
 
 
-def _row(row: PolicyReplayRow) -> Sequence[str]:
-    judged = row.right + row.wrong
-    return (
-        fit(row.policy, 12),
-        row.target,
-        row.would_be,
-        str(row.jobs),
-        str(row.said),
-        str(row.right),
-        str(row.wrong),
-        str(row.unknown),
-        percent(row.right / judged) if judged else UNKNOWN,
-        say_hours(row.gpu_hours),
-        str(row.users),
+def _rows(rows: Sequence[PolicyReplayRow], look: Look) -> list[str]:
+    unit = GpuTimeUnit.of(row.gpu_hours * HOUR_S for row in rows)
+    judged = [row.right + row.wrong for row in rows]
+    return look.fitted(
+        [
+            Column("TARGET", [row.target for row in rows], left=True),
+            Column("WOULD", [row.would_be for row in rows], left=True),
+            Column("JOBS", [f"{row.jobs:,}" for row in rows]),
+            Column("SHOWN", [f"{row.said:,}" for row in rows], rank=2),
+            Column("RIGHT", [f"{row.right:,}" for row in rows]),
+            Column("WRONG", [f"{row.wrong:,}" for row in rows]),
+            Column("OPEN", [f"{row.unknown:,}" for row in rows], rank=3),
+            Column("PRECISION", [percent(share(row.right, count)) for row, count in zip(rows, judged, strict=True)]),
+            Column(unit.name.upper(), [unit.number(row.gpu_hours * HOUR_S) for row in rows], rank=1),
+            Column("USERS", [f"{row.users:,}" for row in rows], rank=4),
+            Column("POLICY", [row.policy for row in rows]),
+        ]
     )
 
 

@@ -56,7 +56,7 @@ def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -
         lines += look.heading(f"Prediction by {_who(prediction)}")
         lines += [_target(target, look, own=prediction.own_history) for target in targets]
     if prediction.program is not UNSET:
-        lines += [*look.heading("The program"), *program_lines([("", prediction.program)])]
+        lines += [*look.heading("The program"), *program_lines([("", prediction.program)], look.prose)]
     lines += _reasons(targets, look)
     if prediction.changes:
         lines += look.heading("What you can change")

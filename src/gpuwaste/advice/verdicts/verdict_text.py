@@ -1,27 +1,29 @@
-"""Verdicts and their score as text: 80 columns, what each user saw and whether it was right."""
+"""Verdicts and their score as text: what each user saw and whether it was right."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpuwaste.advice.verdicts.verdict_score import Calibration, PolicyScore, ScoreDocument, WeekScore
 from gpuwaste.advice.verdicts.verdict_types import VerdictRow, VerdictsDocument
-from gpuwaste.show.layout import Look, bullet, said_lines
+from gpuwaste.show.layout import Column, Look, said_lines
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time, percent, state_code, uncut
 
 _ROWS: Final = 40
-_SCORE_HEADERS: Final = (
-    "WEEK",
-    "VERDICTS",
-    "SAY",
-    "WARN",
-    "REJ",
-    "SCORED",
-    "PREC",
-    "RECALL",
-    "OPEN",
-    "NOJOB",
-    "POLICY",
-)
-_BARS: Final = 20
+_BARS: Final = 16
+_LEAST_WITH_BARS: Final = 80  # columns of the terminal
+_LEGEND: Final = {
+    "HELD": "WOULD: the action if HELD had not held it back.",
+    "ST": "ST: state of the job, as in squeue.",
+    "RIGHT": "RIGHT: whether the prediction came true.",
+}
+_SCORE_LEGEND: Final = {
+    "WOULD ACT": "WOULD ACT: warnings and rejects, also those held back.",
+    "JUDGED": "JUDGED: those that would act and have an outcome.",
+    "PRECISION": "PRECISION: share of JUDGED that was right.",
+    "RECALL": "RECALL: share of the jobs that went wrong that had a warning or a reject.",
+    "OPEN": "OPEN: the job has not ended.",
+    "NO JOB": "NO JOB: no job belongs to the verdict.",
+}
 
 
 def verdicts_text(document: VerdictsDocument, look: Look) -> str:
@@ -29,10 +31,9 @@ def verdicts_text(document: VerdictsDocument, look: Look) -> str:
     rows = document.verdicts[:_ROWS]
     lines = look.title("Verdicts at submission") if look.header else []
     whole = bool(rows) and bool(rows[0].would_be)
-    headers = ("TIME", "ACTION", *(("WOULD", "HELD", "POLICY") if whole else ()), "JOB", "ST", "RIGHT", "USER: NAME")
-    lines += look.table(headers, [_row(row, look, whole=whole) for row in rows], frozenset(range(len(headers))))
+    lines += _explained(look.fitted(_columns(rows, look, whole=whole)), _LEGEND, look) if rows else []
     more = len(document.verdicts) - _ROWS
-    lines += [f"  ... and {more} older ones (--parsable prints all)"] if more > 0 else []
+    lines += [f"  ... and {more:,} older ones (--parsable prints all)"] if more > 0 else []
     for row in rows if not whole else ():
         if row.lines:
             lines += ["", f"{local_time(row.at_utc_us // 1_000_000, look.zone)} {uncut(_jobs(row))}"]
@@ -43,32 +44,46 @@ def verdicts_text(document: VerdictsDocument, look: Look) -> str:
 def score_text(score: ScoreDocument, look: Look) -> str:
     """Render the score: a table by week and policy, false rejects and overrides, then the calibration."""
     lines = look.title(f"Score of verdicts since {local_time(score.since, look.zone)}") if look.header else []
-    rows = [_score_row(row) for row in score.weeks]
-    lines += look.table(_SCORE_HEADERS, rows, frozenset({0, len(_SCORE_HEADERS) - 1}))
+    lines += _score_table(score.weeks, look) if score.weeks else []
     if any(row.floored for row in score.weeks):
-        lines += bullet("(*) below its floor: in that week the policy fell back to shadow mode")
+        lines += look.bullet("(*) below its floor: in that week the policy fell back to shadow mode")
     for row in score.policies:
-        lines += _policy_lines(row)
+        lines += _policy_lines(row, look)
     lines += look.heading("Calibration: predicted probability and observed rate")
     for found in score.calibration:
-        lines += _calibration_lines(found)
+        lines += _calibration_lines(found, look)
     return "\n".join(lines) + "\n"
 
 
-def _row(row: VerdictRow, look: Look, *, whole: bool) -> tuple[str, ...]:
+def _columns(rows: Sequence[VerdictRow], look: Look, *, whole: bool) -> list[Column]:
+    """Return the columns of verdicts; with `whole` also what an operator sees."""
+    return [
+        Column("TIME", [local_time(row.at_utc_us // 1_000_000, look.zone) for row in rows], left=True, rank=4),
+        Column("ACTION", [row.action for row in rows], left=True),
+        *(_held(rows) if whole else ()),
+        Column("JOB", [uncut(_jobs(row)) for row in rows], left=True),
+        Column("ST", [_state(row) for row in rows], left=True, rank=1),
+        Column("RIGHT", [_right(row) for row in rows], left=True),
+        Column("USER: NAME", [f"{row.user}: {row.name}" for row in rows], most=24),
+    ]
+
+
+def _held(rows: Sequence[VerdictRow]) -> list[Column]:
+    return [
+        Column("WOULD", [row.would_be for row in rows], left=True, rank=2),
+        Column("HELD", [fit(row.held or UNKNOWN, 9) for row in rows], left=True, rank=3),
+        Column("POLICY", [fit(row.policy, 12) for row in rows], left=True, rank=5),
+    ]
+
+
+def _right(row: VerdictRow) -> str:
     came_true = row.hit if isinstance(row.hit, bool) else row.start_within
-    right = UNKNOWN if came_true is None else "yes" if came_true else "no"
+    return UNKNOWN if came_true is None else "yes" if came_true else "no"
+
+
+def _state(row: VerdictRow) -> str:
     states = ",".join(state_code(state) for state in row.states[:2]) if row.stands != "rejected" else ""
-    held = (row.would_be, fit(row.held or UNKNOWN, 9), fit(row.policy, 12)) if whole else ()
-    return (
-        local_time(row.at_utc_us // 1_000_000, look.zone),
-        row.action,
-        *held,
-        uncut(_jobs(row)),
-        fit(states or row.stands, 8),
-        right,
-        fit(f"{row.user}: {row.name}", 24),
-    )
+    return fit(states or row.stands, 8)
 
 
 def _jobs(row: VerdictRow) -> str:
@@ -76,43 +91,59 @@ def _jobs(row: VerdictRow) -> str:
     return (first[0] if first else UNKNOWN) + (f"+{more}" if more > 0 else "")
 
 
-def _score_row(row: WeekScore) -> tuple[str, ...]:
-    return (
-        f"{row.week}{' *' if row.floored else ''}",
-        *map(str, (row.n, row.would_say, row.warned, row.rejected, row.judged)),
-        percent(row.precision),
-        percent(row.recall),
-        str(row.open),
-        str(row.no_job),
-        fit(row.policy, 16),
+def _score_table(weeks: Sequence[WeekScore], look: Look) -> list[str]:
+    table = look.fitted(
+        [
+            Column("WEEK", [f"{row.week}{' *' if row.floored else ''}" for row in weeks], left=True),
+            Column("VERDICTS", [f"{row.n:,}" for row in weeks], rank=1),
+            Column("WOULD ACT", [f"{row.would_say:,}" for row in weeks], rank=6),
+            Column("WARNED", [f"{row.warned:,}" for row in weeks], rank=2),
+            Column("REJECTED", [f"{row.rejected:,}" for row in weeks], rank=3),
+            Column("JUDGED", [f"{row.judged:,}" for row in weeks], rank=5),
+            Column("PRECISION", [percent(row.precision) for row in weeks]),
+            Column("RECALL", [percent(row.recall) for row in weeks]),
+            Column("OPEN", [f"{row.open:,}" for row in weeks], rank=7),
+            Column("NO JOB", [f"{row.no_job:,}" for row in weeks], rank=8),
+            Column("POLICY", [row.policy for row in weeks]),
+        ]
     )
+    return _explained(table, _SCORE_LEGEND, look)
 
 
-def _policy_lines(row: PolicyScore) -> list[str]:
+def _explained(table: list[str], legend: Mapping[str, str], look: Look) -> list[str]:
+    """Return a table and what those of its heads mean that are shown."""
+    words = [text for head, text in legend.items() if look.header and f" {head} " in f"{table[0]} "]
+    return [*table, *(look.bullet(" ".join(words)) if words else [])]
+
+
+def _policy_lines(row: PolicyScore, look: Look) -> list[str]:
     name = fit(row.policy, 24)
     lines: list[str] = []
     if row.sampled:
-        lines += bullet(
-            f"{name}: of {row.sampled} would-be rejects that passed at random {row.sampled_judged} have ended, "
-            f"{row.false_rejects} of them well: false rejects"
+        lines += look.bullet(
+            f"{name}: {row.sampled:,} would-be rejects passed at random; {row.sampled_judged:,} of these jobs have "
+            f"ended, {row.false_rejects:,} of them well (false rejects)"
         )
     if row.starts:
-        lines += bullet(
-            f"{name}: of {row.starts} expected starts {row.starts_within} in their 80 % interval"
-            f" ({percent(row.start_coverage)})"
+        lines += look.bullet(
+            f"{name}: {row.starts_within:,} of {row.starts:,} jobs ({percent(row.start_coverage)}) started in the 80 % "
+            "interval that was shown"
         )
     if row.overrides:
         well = row.overrides_judged - row.overrides_hits
-        lines += bullet(f"{name}: {row.overrides} overrides, {row.overrides_judged} have ended, {well} of them well")
+        lines += look.bullet(
+            f"{name}: {row.overrides:,} overrides; {row.overrides_judged:,} of these jobs have ended, {well:,} of "
+            "them well"
+        )
     return lines
 
 
-def _calibration_lines(found: Calibration) -> list[str]:
-    lines = [f"  {fit(found.target, 24)}: {found.n} verdicts, error {percent(found.ece)}"]
+def _calibration_lines(found: Calibration, look: Look) -> list[str]:
+    lines = [f"  {fit(found.target, 24)}: {found.n:,} verdicts, calibration error {percent(found.ece)}"]
     for row in found.bins:
-        drawn = "|" * round(row.true * _BARS)
-        span = f"{percent(row.from_):>4} to {percent(row.to):>4} {row.n:>8}"
+        drawn = "|" * round(row.true * _BARS) if look.columns >= _LEAST_WITH_BARS else ""
+        span = f"{percent(row.from_):>4} to {percent(row.to):>5} {row.n:>6,} verdicts"
         lines.append(
-            f"    {span}  predicted {percent(row.expected):>4}  observed {percent(row.true):>4} {drawn}".rstrip()
+            f"    {span} predicted {percent(row.expected):>5} observed {percent(row.true):>5} {drawn}".rstrip()
         )
     return lines

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
-from tabulate import tabulate
 
 from gpuwaste.core.fields import Bytes, Document, MaybeUtc
+from gpuwaste.core.text import harmless
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import format_size
 from gpuwaste.jobs.importers.history_store import PAGE_VERSION, HistoryStore, unread_fields
 from gpuwaste.jobs.importers.import_result import ImportResult
+from gpuwaste.show.layout import Column, Look, wrapped
+from gpuwaste.show.terminal_cells import uncut
 from gpuwaste.slurm.formats.slurm_times import format_time
 
 QUARANTINE_ROWS: Final = 20
@@ -119,61 +121,98 @@ def _unread(store: HistoryStore, source: str) -> list[UnreadField]:
     ]
 
 
-def status_text(document: HistoryStatus) -> str:
+def status_text(document: HistoryStatus, look: Look) -> str:
     """Return the document as readable text."""
-    parts = [f"store {document.store}"]
+    lines = look.title("Job history") if look.header else []
+    lines += look.facts([("Store", uncut(document.store))])
     if document.sources:
-        parts.append(_table(("source", "imports", "pages", "raw", "kept", "runs", "bad", "read up to", "ends"), [
-            (
-                row.key, row.imports, row.pages, format_size(row.size_b), format_size(row.packed_b),
-                row.runs, row.bad, _stands(row, document.marks), row.end_rule or "cut off",
-            )
-            for row in document.sources
-        ]))  # fmt: skip
-    parts.append(_months(document.runs))
-    parts += [
-        f"{row.cluster}: {row.open} runs without an end"
-        + (f", {row.runaway} of them a day past their limit (runaway jobs?)" if row.runaway else "")
-        for row in document.open
-    ]
+        lines += [*look.heading("Sources"), *_sources(document, look)]
+    lines += [*look.heading("Runs by month of submission (UTC)"), *_months(document.runs, look)]
+    notes = [_open(row) for row in document.open]
     if document.unread:
-        parts.append(_table(("source", "field", "runs in which the column cannot be read"), [
-            (row.source, row.field, row.runs) for row in document.unread
-        ]))  # fmt: skip
+        lines += [*look.heading("Columns that cannot be read"), *_unread_table(document.unread, look)]
     if document.pages_due:
-        parts.append(
-            f"{document.pages_due} raw pages have columns that an earlier version did not read: the hub reads them "
-            "again in the background, gpuwaste history import --again at once"
+        notes.append(
+            f"{document.pages_due:,} raw pages have columns that an earlier version did not read: the hub reads them "
+            "again in the background; gpuwaste history import --again reads them at once"
         )
     if document.quarantined:
-        parts.append(f"{document.quarantined} rows could not be read")
-        parts.append(_table(("rows", "source", "first line", "reason"), [
-            (row.rows, row.source, row.first_line, row.reason) for row in document.quarantine
-        ]))  # fmt: skip
-    return "\n\n".join(parts) + "\n"
+        lines += look.heading("Rows that could not be read")
+        lines += _quarantine(document.quarantine, look)
+        notes.append(f"{_counted(document.quarantined, 'row')} could not be read")
+    lines += [*look.heading("Notes"), *(line for note in notes for line in look.bullet(note))] if notes else []
+    return "\n".join(lines) + "\n"
 
 
-def _stands(row: HistorySource, marks: Mapping[str, int]) -> str:
+def _open(row: OpenRuns) -> str:
+    late = f", {row.runaway:,} of them a day past their limit (runaway jobs?)" if row.runaway else ""
+    return f"{row.cluster}: {_counted(row.open, 'run')} without an end{late}"
+
+
+def _sources(document: HistoryStatus, look: Look) -> list[str]:
+    """Return each source, never cut, with its figures below it."""
+    lines = []
+    for row in document.sources:
+        parts = [
+            f"{_counted(row.runs, 'run')} from {_counted(row.imports, 'import')}, {_counted(row.bad, 'bad row')}",
+            _read_up_to(row, document.marks),
+            f"ends from {row.end_rule}" if row.end_rule else "cut off: the end of the source was not reached",
+            f"{_counted(row.pages, 'raw page')}, {format_size(row.size_b)}, stored as {format_size(row.packed_b)}",
+        ]
+        lines.append(f"  {uncut(row.key)}")
+        lines += wrapped("; ".join(filter(None, parts)), look.prose, "    ", "    ")
+    return lines
+
+
+def _counted(count: int, one: str) -> str:
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
+def _read_up_to(row: HistorySource, marks: Mapping[str, int]) -> str:
     mark = marks.get(row.key)
     if mark is None:
         return ""
-    return format_time(mark) if "-live:" in row.key or row.kind == "slurmrestd" else f"byte {mark}"
+    place = format_time(mark) if "-live:" in row.key or row.kind == "slurmrestd" else f"byte {mark:,}"
+    return f"read up to {place}"
 
 
-def _months(runs: list[HistoryMonth]) -> str:
+def _months(runs: list[HistoryMonth], look: Look) -> list[str]:
     """Return a table of cluster and month by state."""
     if not runs:
-        return "no runs"
-    states = sorted({row.state or "unknown" for row in runs})
-    months: dict[tuple[str, str], dict[str, int]] = {}
+        return ["  no runs"]
+    totals: dict[tuple[str, str], dict[str, int]] = {}
+    states: dict[str, int] = {}
     for row in runs:
-        months.setdefault((row.cluster, row.month), {})[row.state or "unknown"] = row.runs
-    rows = [
-        (cluster, month, sum(counts.values()), *(counts.get(state, 0) for state in states))
-        for (cluster, month), counts in months.items()
+        state = row.state or "unknown"
+        totals.setdefault((row.cluster, row.month), {})[state] = row.runs
+        states[state] = states.get(state, 0) + row.runs
+    found = list(totals.values())
+    columns = [
+        Column("CLUSTER", [cluster for cluster, _ in totals], left=True),
+        Column("MONTH", [month for _, month in totals], left=True),
+        Column("RUNS", [f"{sum(counts.values()):,}" for counts in found], whole=True),
     ]
-    return _table(("cluster", "month", "runs", *states), rows)
+    by_count = sorted(states, key=lambda state: -states[state])  # where there is no room, the rarest are left out
+    for rank, state in enumerate(by_count, 1):
+        columns.append(Column(state, [f"{counts.get(state, 0):,}" for counts in found], rank=rank, whole=True))
+    table = look.fitted(columns)
+    hidden = [state for state in by_count if look.header and f" {state} " not in f"{table[0]} "]
+    return [*table, *look.bullet(f"not shown: {', '.join(hidden)}")] if hidden else table
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    return tabulate(rows, header, disable_numparse=True)
+def _unread_table(rows: list[UnreadField], look: Look) -> list[str]:
+    return look.fitted(
+        [
+            Column("COLUMN", [row.field for row in rows], left=True),
+            Column("RUNS", [f"{row.runs:,}" for row in rows]),
+            Column("SOURCE", [uncut(row.source) for row in rows], left=True, whole=True),
+        ]
+    )
+
+
+def _quarantine(rows: list[AsideRows], look: Look) -> list[str]:
+    if not rows:
+        return []
+    reasons = [harmless(f"{row.rows:,} of {row.source}: {row.reason}") for row in rows]
+    firsts = ["" if row.first_line is None else f" (first: line {row.first_line:,})" for row in rows]
+    return [line for reason, first in zip(reasons, firsts, strict=True) for line in look.bullet(f"{reason}{first}")]

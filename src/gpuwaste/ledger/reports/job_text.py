@@ -120,7 +120,7 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], unit: GpuTimeUnit, look:
         Column("UNKNOWN", [percent(share(d.unknown_s, d.gpu_s)) for d in devices], rank=2),
         Column("GPU MEMORY", [percent(share(d.mem_max_b, d.mem_total_b or 0)) for d in devices], rank=4),
         Column("UNTOUCHED", ["yes" if d.untouched else "no" if d.coverage else UNKNOWN for d in devices], rank=3),
-        Column("NODE", [uncut(d.node or UNKNOWN) + _part(d) for d in devices], whole=True),
+        Column("NODE", [uncut(d.node or UNKNOWN) + _part(d) for d in devices], left=True, whole=True),
     ]
     lines = [*look.heading(f"GPUs, wasted time in {unit.name}"), *look.fitted(columns)]
     if any("UNTOUCHED" in line for line in lines):

@@ -10,6 +10,7 @@ from gpuwaste.cli.main import main
 from gpuwaste.jobs.importers.bulk_import import import_again, import_source
 from gpuwaste.jobs.importers.history_status import status_document, status_text
 from gpuwaste.jobs.importers.sources.csv import CsvFile
+from gpuwaste.show.layout import Look
 
 T0 = 1_700_000_000
 MAPPING = """cluster = "old"
@@ -87,6 +88,6 @@ def test_unknown_fields_and_rows_kept_aside_are_shown(tmp_path: Path, capsys: py
     document = json.loads(capsys.readouterr().out)
     assert [(row["field"], row["runs"]) for row in document["unread"]] == [("state", 3)]
     store = opened(Path(into))
-    assert "cannot be read" in status_text(status_document(store, Path(into), T0))
+    assert "Columns that cannot be read" in status_text(status_document(store, Path(into), T0), Look())
     assert store.ask("jobs_of_id", {"cluster": "old", "job_id": 1})[0]["gpus"] is None
     store.close()

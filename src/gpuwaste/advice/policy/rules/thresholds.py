@@ -15,6 +15,7 @@ from typing import Final
 
 from gpuwaste.advice.policy.policy_case import Expectation, PolicyCase, Suggestion, Trigger
 from gpuwaste.advice.policy.policy_file import GPUS, QUANTITIES, TargetRule, Threshold
+from gpuwaste.core.units import say_percent
 from gpuwaste.jobs.verdict import Action
 from gpuwaste.slurm.submit.job_request import JobRequest
 
@@ -35,7 +36,7 @@ def apply(case: PolicyCase) -> None:
                 case.step("thresholds", f"{target}: history of {jobs} jobs, at least {rule.basis} are needed")
                 continue
             found.action = _action(rule, found)
-            case.step("thresholds", f"{target}: {found.value:.2f} {_said(rule, found)}")
+            case.step("thresholds", f"{target}: {say_percent(found.value)} {_said(rule, found)}")
             if found.action != "pass" and (best is None or _strength(found) > _strength(best)):
                 best = found
         if best is not None:
@@ -95,8 +96,13 @@ def _reaches(threshold: Threshold, found: Trigger, point: str, without: float) -
 def _said(rule: TargetRule, found: Trigger) -> str:
     threshold = rule.reject if found.action == "reject" else rule.warn
     if found.action == "pass":
-        return f"stays below warn {rule.warn}, reject {rule.reject}"
-    return f"reaches {found.action} {threshold} ({found.expectation.source})"
+        return f"is below the thresholds: warn {_point(rule.warn)}, reject {_point(rule.reject)}"
+    return f"reaches the {found.action} threshold, {_point(threshold)} ({found.expectation.source})"
+
+
+def _point(threshold: Threshold) -> str:
+    """Return a threshold in percent; that of a model, and none, by their words."""
+    return str(threshold) if threshold.p is None else say_percent(threshold.p)
 
 
 def _strength(found: Trigger) -> tuple[bool, float]:
