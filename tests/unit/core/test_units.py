@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.units import GpuTimeUnit, say_percent
+from gpuwaste.core.units import GpuTimeUnit, say_hours, say_percent
 
 _AMOUNTS = st.lists(st.integers(0, 10_000_000), min_size=1, max_size=12)
 
@@ -42,3 +42,10 @@ def test_percent_has_a_blank_and_hides_no_small_part() -> None:
         ">99 %",
         "100 %",
     ]
+
+
+def test_hours_of_large_sites_have_separators_and_no_decimals() -> None:
+    """Up to 999.9 there is one decimal, below an hour two; a change keeps its sign."""
+    printed = [say_hours(value) for value in (1_266_503.2, 1000, 999.96, 999.94, 12.34, 1.0, 0.5, 0.001, 0)]
+    assert printed == ["1,266,503", "1,000", "1,000", "999.9", "12.3", "1.0", "0.5", "<0.01", "0"]
+    assert [say_hours(value) for value in (-1234.5, -12.34)] == ["-1,234", "-12.3"]
