@@ -59,7 +59,9 @@ def store_ended(rig: Rig) -> None:
                 )
             ])  # fmt: skip
             rows = [
-                _row(number, start, gpu, start + at * HOUR_S, HOUR_S, use=40 + 50 * (gpu + at) % 60 if gpu < busy else 0)
+                _row(
+                    number, start, gpu, start + at * HOUR_S, HOUR_S, use=40 + 50 * (gpu + at) % 60 if gpu < busy else 0
+                )
                 for gpu in range(gpus)
                 for at in range(hours)
             ]

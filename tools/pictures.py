@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from playwright.sync_api import Browser
 from tests.integration.hub.rig import Rig, running_hub
@@ -36,13 +36,23 @@ CHARTS: Final = (
     (ATLAS, "states", "states.svg"),
 )
 """Log, view, and the chart's file."""
+
+
+class Picture(NamedTuple):
+    """A file, the uid of the reader, the page, and the height of the window in pixels."""
+
+    name: str
+    uid: int
+    target: str
+    height: int
+
+
 PAGES: Final = (
-    ("me.png", ALICE, "/me", 760),
-    ("job.png", ALICE, f"/jobs/{SHOWN_JOB}", 900),
-    ("dashboard.png", OPERATOR, "/analytics?days=30", 1000),
-    ("now.png", OPERATOR, "/now", 700),
+    Picture("me.png", ALICE, "/me", 760),
+    Picture("job.png", ALICE, f"/jobs/{SHOWN_JOB}", 900),
+    Picture("dashboard.png", OPERATOR, "/analytics?days=30", 1000),
+    Picture("now.png", OPERATOR, "/now#map", 700),
 )
-"""Picture, uid of the reader, page, and height of the window in pixels."""
 
 
 def main() -> int:
@@ -58,8 +68,8 @@ def main() -> int:
         store_ended(rig)
         store_running(rig)
         with chromium.launched() as browser:
-            for name, uid, target, height in PAGES:
-                _take(browser, rig, uid, target, PICTURES / name, height)
+            for shot in PAGES:
+                _take(browser, rig, shot)
     return 0
 
 
@@ -71,18 +81,18 @@ def _draw_chart(log: str, view: str, file: str) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         gpuwaste(["analyze", "--swf", str(source), "--view", view, "--html", f"{folder}/pages"])
-        shutil.copy(Path(folder) / "pages" / file, PICTURES / f"{log.split('-')[0].lower()}-{view}.svg")
+        shutil.copy(Path(folder) / "pages" / file, PICTURES / f"{log.partition('-')[0].lower()}-{view}.svg")
 
 
-def _take(browser: Browser, rig: Rig, uid: int, target: str, picture: Path, height: int) -> None:
+def _take(browser: Browser, rig: Rig, shot: Picture) -> None:
     """Take a picture of the top of a page, as a user sees it."""
-    context = browser.new_context(viewport={"width": 1000, "height": height}, timezone_id="UTC")
-    name, _, value = rig.cookie(uid).partition("=")
+    context = browser.new_context(viewport={"width": 1000, "height": shot.height}, timezone_id="UTC")
+    name, _, value = rig.cookie(shot.uid).partition("=")
     origin = f"http://127.0.0.1:{rig.port}"
     context.add_cookies([{"name": name, "value": value, "url": origin}])
     page = context.new_page()
-    page.goto(f"{origin}{target}", wait_until="networkidle")
-    page.screenshot(path=picture)
+    page.goto(f"{origin}{shot.target}", wait_until="networkidle")
+    page.screenshot(path=PICTURES / shot.name)
     context.close()
 
 
