@@ -74,6 +74,9 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 	@tools/generate-docs --check
 	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
 
+docs-pictures: $(STAMP) ## the pictures of README and docs, into docs/pictures (Chromium: make packages; logs: make data)
+	@$(PY) -m tools.pictures
+
 docs-site: $(STAMP) ## the documentation as a static site in build/docs-site, with search; fails at a dead link (network)
 	@$(PY) -m tools.docs_site
 
@@ -124,4 +127,4 @@ baseline: $(STAMP) ## write the bundle of day one anew: after a change of the fe
 bench: $(STAMP) $(if $(NAME),native) ## print a published figure: NAME=report ARGS="--help"; without NAME the list
 	@$(PY) -m bench $(NAME) $(ARGS)
 
-.PHONY: audit baseline bench browser-tools build-packages data deb demo demo-all docs docs-check docs-site faults field figures-tests frameworks help layers lint matrix matrix-submit matrix-turn native packages plugins rpm scorecard scorecard-weekly slurm-gpu test test-all thorough types unit venv
+.PHONY: audit baseline bench browser-tools build-packages data deb demo demo-all docs docs-check docs-pictures docs-site faults field figures-tests frameworks help layers lint matrix matrix-submit matrix-turn native packages plugins rpm scorecard scorecard-weekly slurm-gpu test test-all thorough types unit venv

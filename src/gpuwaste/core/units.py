@@ -102,10 +102,15 @@ def say_number(value: float, decimals: int) -> str:
 
 
 def say_hours(hours: float) -> str:
-    """Print GPU-hours or CPU-hours with one decimal, below an hour with two, without a last 0: shares agree."""
+    """Print GPU-hours or CPU-hours: 1,266,503 from a thousand on, else one decimal, below an hour two.
+
+    A last 0 of two decimals is left out: shares agree.
+    """
     if not hours:
         return "0"
-    return say_number(hours, 2).removesuffix("0") if hours < _AN_HOUR else say_number(hours, 1)
+    if abs(hours) >= _MANY_HOURS - 0.05:  # what would round to 1,000.0
+        return say_number(hours, 0)
+    return say_number(hours, 2).removesuffix("0") if abs(hours) < _AN_HOUR else say_number(hours, 1)
 
 
 class GpuTimeUnit(NamedTuple):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.core.units import GpuTimeUnit, SizeUnit, say_percent
+from gpuwaste.core.units import GpuTimeUnit, SizeUnit, say_hours, say_percent
 
 _AMOUNTS = st.lists(st.integers(0, 10_000_000), min_size=1, max_size=12)
 
@@ -49,3 +49,10 @@ def test_the_largest_size_chooses_the_unit_of_a_column() -> None:
     unit = SizeUnit.of([3 << 30, 1 << 20, None])
     assert (unit.name, unit.number(3 << 30), unit.number(1 << 20)) == ("GiB", "3.0", "<0.1")
     assert (SizeUnit.of([]).name, SizeUnit.of([512]).number(512)) == ("B", "512")
+
+
+def test_hours_of_large_sites_have_separators_and_no_decimals() -> None:
+    """Up to 999.9 there is one decimal, below an hour two; a change keeps its sign."""
+    printed = [say_hours(value) for value in (1_266_503.2, 1000, 999.96, 999.94, 12.34, 1.0, 0.5, 0.001, 0)]
+    assert printed == ["1,266,503", "1,000", "1,000", "999.9", "12.3", "1.0", "0.5", "<0.01", "0"]
+    assert [say_hours(value) for value in (-1234.5, -12.34)] == ["-1,234", "-12.3"]

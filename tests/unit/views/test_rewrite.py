@@ -121,7 +121,8 @@ def test_a_word_that_is_put_anywhere_is_refused(rule: str, data: st.DataObject) 
         lambda word: word not in {*NEUTRAL, *OPENERS, *SAME, "and"} and word not in rule.lower()
     )
     words.insert(data.draw(st.integers(0, len(words))), data.draw(number | foreign))
-    assert refusal(cleaned(" ".join(words)), rule) in {"number", "comparison", "unknown_word"}
+    refused = {"number", "comparison", "unknown_word", "changed_words"}  # the last: a 2 where the rule has CO2e
+    assert refusal(cleaned(" ".join(words)), rule) in refused
 
 
 @given(st.text(max_size=2 * LONGEST))

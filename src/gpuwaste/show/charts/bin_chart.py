@@ -29,8 +29,9 @@ def draw(chart: Bins, sheet: Sheet) -> Drawn:
         top, y = frame.head(chart.title, [], sheet)
         return frame.empty(top, y, sheet, "No data in this window" if not shown_layers else "No bins")
     least = cell_shades.shades_of_counts(max(chart.reach, *(max(layer.counts) for layer in shown_layers)))
+    kind = frame.entries(shown_layers, sheet.key)[0].kind if len(shown_layers) == 1 else "role-muted"
     ramp = [
-        LegendEntry(cell_shades.count_words(least, shade), "role-muted", opacity=opacity)
+        LegendEntry(cell_shades.count_words(least, shade), kind, opacity=opacity)
         for shade, opacity in enumerate(cell_shades.opacities(len(least)), 1)
     ]
     top, y = frame.head(chart.title, [LegendEntry("in one cell:", ""), *ramp], sheet)

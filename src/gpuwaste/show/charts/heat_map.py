@@ -22,6 +22,9 @@ _POINTED_AT: Final = 600
 _HIGHEST: Final = 22.0
 _LOWEST: Final = 4.0
 _TALL: Final = 440.0
+_TALL_WHERE_NARROW: Final = 240.0
+"""Most pixels of all rows; a narrow chart is next to others on the dashboard, or on a telephone."""
+_NARROW: Final = 400
 _LABEL: Final = 14.0
 _NEGATIVE: Final = 10
 """Offset of the shade of a value below 0."""
@@ -67,7 +70,7 @@ def draw(chart: Grid, sheet: Sheet) -> Drawn:
     if not found.values:
         return frame.empty(top, y, sheet)
     names = chart.rows[: found.rows]
-    high = min(_HIGHEST, max(_LOWEST, _TALL / found.rows))
+    high = min(_HIGHEST, max(_LOWEST, (_TALL_WHERE_NARROW if sheet.width < _NARROW else _TALL) / found.rows))
     left = min(max(width(shown(name, 60)) for name in names), sheet.width * 0.3) + 10
     plot = Plot(left, y + LINE + 6, sheet.width - left - 2, high * found.rows)
     title = label(frame.axis_words(chart.y, sheet.zone), sheet.width, {"x": 0, "y": plot.top - 8, "class": "axis"})

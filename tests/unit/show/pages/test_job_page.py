@@ -77,7 +77,7 @@ def test_the_waste_is_said_once_and_each_way_out_can_be_copied() -> None:
     assert "3.0 of its 4.0 GPU-hours were idle (75 %)" in found.said("h1")
     assert "wasted" not in found.said("p").replace("Idle, wasted and unknown", "").replace("Wasted: never", "")
     words = " ".join(found.said("p").split())
-    assert "Either ask for 1 GPU instead of 4" in words
+    assert "Either request 1 GPU instead of 4" in words
     assert "or use all 4 GPUs: start a process for each:" in words
     copied = [one["data-copy"] for one in found.all("button") if one.get("data-copy")]
     assert copied == ["#SBATCH --gres=gpu:a100:1", "torchrun --nproc_per_node=4"]

