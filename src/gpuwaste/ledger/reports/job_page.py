@@ -13,6 +13,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import harmless
 from gpuwaste.ledger.curves.curve_types import MOST_NODES, MOST_RUNS
 from gpuwaste.ledger.energy.energy_text import energy_words
+from gpuwaste.ledger.evidence_words import evidence_of
 from gpuwaste.ledger.fix_words import fix_steps
 from gpuwaste.ledger.level_charts import Span
 from gpuwaste.ledger.reports.job_types import DeviceRow, HourCell, JobDocument, Neighbours, RunRow
@@ -133,14 +134,6 @@ def _cause_of(document: JobDocument) -> str:
 def _idle_s(runs: Sequence[RunRow]) -> float:
     """Return the wasted GPU-seconds that are not exempt."""
     return _sum(runs, "wasted_s") - _sum(runs, "exempt_s")
-
-
-def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
-    """Return the figures behind a finding, formatted."""
-    return [
-        (cut(name.replace("_", " ")), cut(f"{value:.4g}" if isinstance(value, float) else str(value), 200))
-        for name, value in finding.evidence.items()
-    ]
 
 
 def _beside(found: Neighbours | None) -> str:

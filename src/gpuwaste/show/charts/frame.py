@@ -215,7 +215,8 @@ def note(words: str, height: float) -> Markup:
 
 
 def _level_title(title: str, plot: Plot, left: float) -> Markup:
-    return label(title, plot.right - left, {"x": plot.right, "y": plot.bottom + 2 * LINE, "class": "axis end"})
+    words = "percent" if title == "%" else title  # the sign alone looks like a part of the tick above it
+    return label(words, plot.right - left, {"x": plot.right, "y": plot.bottom + 2 * LINE, "class": "axis end"})
 
 
 def _rules(d: str, kind: str = "") -> Markup:
