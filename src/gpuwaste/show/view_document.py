@@ -58,7 +58,7 @@ class ViewDocument(Struct, kw_only=True, frozen=True):
     notes: Annotated[
         Sequence[str], Meta(description="What a reader must know: cut at the edges, jobs whole, left out.")
     ]
-    sql: Annotated[str, Meta(description="The query as it was asked.")]
+    sql: Annotated[str, Meta(description="The query as it ran.")]
     parameters: dict[str, Any]
     weight: Annotated[
         float | None, Meta(description="Size of the finding, by which views are ordered; null: there is no data.")

@@ -30,7 +30,7 @@ _KEPT_US: Final = 86_400_000_000
 _AGAIN_S: Final = 60.0
 _MOST: Final = 512
 _FAILED: Final = log_event.warning(
-    "views-model-failed: cannot ask the language model for sentences of views: {error}",
+    "views-model-failed: cannot get sentences of views from the language model: {error}",
     "Check [analytics] model_url and model. Views have the sentences by rules; retry in a minute.",
 )
 _REFUSED: Final = log_event.info(

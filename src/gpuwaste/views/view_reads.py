@@ -157,7 +157,7 @@ def sentence_counter() -> Counter:
     """Return the counter of sentences requested from the language model."""
     sentences = Counter(
         "gpuwaste_hub_model_sentences",
-        "Sentences of views that the language model was asked for, by result; all but worded stay the rules'.",
+        "Sentences of views requested from the language model, by result; all but worded stay the rules'.",
         ["result"],
         registry=None,
     )
@@ -210,7 +210,7 @@ class KeptDays:
         """Return the up-to-date table with query analytics.SUMS for these days. Raises StoreError."""
         kept = self._of(window)
         if kept is None:
-            raise AssertionError("asked for days that are not kept")
+            raise AssertionError("days requested that are not kept")
         table = self._table(sums, kept)
         with self._lock:
             while self._left:

@@ -304,4 +304,7 @@ def test_a_model_that_is_away_costs_one_line(
     own.write_text('[analytics]\nmodel_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n', encoding="utf-8")
     assert main(["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--config", str(own)]) == 0
     assert "Half of the jobs" in capsys.readouterr().out
-    assert sum("cannot ask the language model" in record.getMessage() for record in caplog.records) == 1
+    assert (
+        sum("cannot get sentences of views from the language model" in record.getMessage() for record in caplog.records)
+        == 1
+    )

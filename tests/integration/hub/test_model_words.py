@@ -171,7 +171,7 @@ def test_a_model_that_hangs_is_left_after_the_timeout(caplog: pytest.LogCaptureF
         assert rewriter.document(found) == found
         assert [rewriter.step(), rewriter.step()] == [60.0, 60.0]
         assert [record.levelname for record in caplog.records] == ["WARNING"]
-        assert "cannot ask the language model for sentences of views: http://127.0.0.1" in caplog.text
+        assert "cannot get sentences of views from the language model: http://127.0.0.1" in caplog.text
         model.go_on.set()
         rewriter = Rewriter(LanguageModel(model.config()), clock, lambda name: counted.update([name]))
         rewriter.document(found)

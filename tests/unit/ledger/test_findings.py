@@ -10,9 +10,11 @@ import pytest
 from tests.unit.ledger.builders import GIB, SETTINGS, T0, job, judged, untouched, use
 
 import gpuwaste.ledger
+from gpuwaste.ledger.evidence_words import evidence_of
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import FINDINGS, limits
 from gpuwaste.ledger.ledger import JobLedger
+from gpuwaste.ledger.reports.report_types import FindingRow
 
 FOUR_A100 = "sbatch --gres=gpu:a100:4 train.sh"
 
@@ -351,7 +353,7 @@ def test_a_finding_and_its_query_have_one_threshold(kind: str, case: dict[str, t
 def test_every_figure_of_a_finding_has_words() -> None:
     """A page names each figure in words, with its unit: no key of the document and no bare ratio."""
     figures = {"wasted_share": 0.75, "busy_mean_pct": 76.67, "hang_s": 5400.0, "gpu_s": 7200.0, "power_w": 119.6}
-    finding = FindingRow(kind="x", title="t", evidence=figures, fix=[], fixes=[], wasted_s=0.0, provisional=False)
+    finding = FindingRow(kind="x", title="t", runs=[], evidence=figures, fix=[], wasted_gpu_s=0.0, provisional=False)
     assert evidence_of(finding) == [
         ("wasted", "75 %"), ("its mean use", "77 %"), ("hung for", "1 h 30 min"), ("GPU-hours held", "2.0"),
         ("power", "120 W"),

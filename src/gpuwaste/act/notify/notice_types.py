@@ -49,8 +49,8 @@ class NoticeWish(Struct, forbid_unknown_fields=True):
     mail: Annotated[bool, Meta(description="Whether the caller wants digests.")]
 
 
-_Counts = Annotated[Mapping[str, int], Meta(description="Users who are not told, by reason.")]
-_Why = Annotated[str, Meta(description="Why the user is not told; empty: told.")]
+_Counts = Annotated[Mapping[str, int], Meta(description="Users who get no mail, by reason.")]
+_Why = Annotated[str, Meta(description="Why the user gets no mail; empty: the user gets one.")]
 _Wasted = Annotated[float, Meta(description="GPU-seconds wasted, without what is exempt.")]
 
 

@@ -38,7 +38,7 @@ _ONE: Final = re.compile(r"\b1 (node|CPU|GPU)s\b")
 _SUBJECTS: Final = {
     "outcomes": "how {jobs} ended lately",
     "durations": "how long {jobs} ran lately",
-    "queue": "how many {jobs} wait and run now",
+    "queue": "how many {jobs} are pending and running",
     "memory": "how much memory {jobs} used lately",
     "gpu": "how {jobs} used their GPUs lately",
 }

@@ -32,7 +32,7 @@ class NowAges(Struct, kw_only=True, frozen=True):
     """How old the figures are."""
 
     accounting_read: Annotated[int | None, Meta(description="Accounting is known up to here, UTC seconds.")]
-    nodes_read: Annotated[int | None, Meta(description="When Slurm told its nodes, UTC seconds.")]
+    nodes_read: Annotated[int | None, Meta(description="When the nodes were read from Slurm, UTC seconds.")]
     report_median_s: Annotated[int | None, Meta(description="Median age of the GPUs' last reports, seconds.")]
     report_max_s: Annotated[int | None, Meta(description="Age of the oldest report that still counts, seconds.")]
     report_limit_s: Annotated[int, Meta(description="A report older than this does not count, seconds.")]
@@ -57,7 +57,7 @@ class IdleJob(Struct, kw_only=True, frozen=True):
     nodes_left_out: int
     wasted_s: Annotated[float, Meta(description="GPU-seconds that the idle GPUs wasted since the job began.")]
     exempt_s: Annotated[float, Meta(description="The part of wasted_s that has a good reason, GPU-seconds.")]
-    advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")]
+    advice: Annotated[list[Advice], Meta(description="Advice at submission, the oldest first.")]
 
 
 class NodeWithState(Struct, kw_only=True, frozen=True):
