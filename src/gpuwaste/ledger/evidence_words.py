@@ -1,5 +1,6 @@
 """The figures behind a finding, in words: "mean use 77 %" instead of the keys and values of the document."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from gpuwaste.core.units import HOUR_S, say_duration, say_hours, say_percent
@@ -37,7 +38,6 @@ _NAMES: Final = {
     "wasted_share": "wasted",
     "without_process": "GPUs without a process",
 }
-_SHARES: Final = ("_share", "_ratio", "_active")
 _LONGEST: Final = 200
 
 
@@ -53,16 +53,18 @@ def _value(key: str, value: Any) -> str:
     """Return a value with the unit that its key ends with."""
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    if value is None:
-        return "unknown"
     if not isinstance(value, int | float) or isinstance(value, bool):
-        return str(value)
-    if key.endswith("gpu_s"):
-        return say_hours(value / HOUR_S)
-    if key.endswith("_pct"):
-        return say_percent(value / _PERCENT)
-    if key.endswith(_SHARES):
-        return say_percent(value)
-    if key.endswith("_w"):
-        return f"{value:,.0f} W"
-    return say_duration(value) if key.endswith("_s") else f"{value:,.4g}"
+        return "unknown" if value is None else str(value)
+    written = next((write for ending, write in _UNITS.items() if key.endswith(ending)), None)
+    return written(value) if written else f"{value:,.4g}"
+
+
+_UNITS: Final[dict[str, Callable[[float], str]]] = {
+    "gpu_s": lambda value: say_hours(value / HOUR_S),
+    "_pct": lambda value: say_percent(value / _PERCENT),
+    "_share": say_percent,
+    "_ratio": say_percent,
+    "_active": say_percent,
+    "_w": lambda value: f"{value:,.0f} W",
+    "_s": say_duration,
+}
