@@ -166,6 +166,7 @@ def started(tmp_path: Path) -> "subprocess.Popen[bytes]":
     (tmp_path / "t").mkdir(exist_ok=True)
     words = [
         "simulate",
+        "run",
         "--swf",
         str(tmp_path / "log.swf"),
         "--engine",

@@ -173,7 +173,7 @@ def test_a_plan_from_the_script_to_the_running_job(cluster: LoopbackCluster) -> 
     planner = Planner(cluster)
     plan = planner.json("-o", "job.plan", "job.sbatch")
     by_title = {one["title"]: one for one in plan["candidates"]}
-    asked, chosen = by_title["as asked"], plan["candidates"][plan["chosen"] - 1]
+    asked, chosen = by_title["as requested"], plan["candidates"][plan["chosen"] - 1]
     assert (asked["status"], *chosen["options"]) in {("valid", f"--partition={name}") for name in ("gpu", "two")}
     assert asked["slurm_start"] - chosen["slurm_start"] > 600  # what is left of bob's 20 min
     reasons = {title: " ".join(one["reasons"]) for title, one in by_title.items() if one["status"] == "invalid"}
