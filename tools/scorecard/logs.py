@@ -23,7 +23,7 @@ LOGS: Final = (
     Log(
         "CEA-Curie 2012-03/04",
         "swf/CEA-Curie-sample-2012-03_04.with_status.swf.xz",
-        "most rows do not say how many processors were asked for: they have weight 1 in reserved/used",
+        "most rows do not say how many processors were requested: they have weight 1 in reserved/used",
         3,
     ),
     Log("CEA-Curie 2012-06/07", "swf/CEA-Curie-sample-2012-06_07.with_status.swf.xz", "", 3),
@@ -50,7 +50,7 @@ LACKING: Final = (
     (
         "philly_jobs has neither users, requests nor states; philly_dre keeps multi-GPU jobs of five minutes and more, "
         "sampled, without requested times: its rates are not a cluster's. The slice of Helios has a time limit that "
-        "equals the run time, and is of two virtual clusters. The sample of sacct is of one day. None of them is "
+        "equals the run time, and is of two virtual clusters. The sample of sacct is of one day. No such trace is "
         "judged: memory (memory) and the use of GPUs (gpu_underused, gpus_needed) have no public log at all, and their "
         "figures come from a site's own history."
     ),

@@ -27,7 +27,7 @@ jobs that had ended by then, with the same recipe and no search (prequential). F
 fitted once. Both pass through the same rolling correction, and their thresholds are those of the validation part. Every
 new model is taken here; a site takes only one that was better in shadow ([how](how-to/renew.md)). The last column is
 the retrained model minus the frozen one, on the same jobs, with its interval of 95 % by a paired bootstrap over users.
-Target failure, seed {seed}, one thread; `make scorecard-weekly` writes this section alone.
+Target failure, seed {seed}, one thread; `make scorecard-weekly` writes only this section.
 """
 
 
