@@ -60,12 +60,12 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise ArgumentError for a name that is not among the choices, with the one that was meant."""
         choices = action.choices
-        if not isinstance(action, argparse._SubParsersAction) or choices is None or value in choices:  # noqa: SLF001 - the way to distinguish them
+        moved = new_name((*self.prog.split()[1:], str(value)))
+        subparsers = isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - the way to distinguish them
+        if choices is None or value in choices or not (subparsers or moved):
             super()._check_value(action, value)
             return
         what = "command" if self.prog == PROGRAM else f"action of {self.prog}"
-        words = (*self.prog.split()[1:], str(value))
-        moved = new_name(words)
         raise argparse.ArgumentError(None, moved or f"no {what} {str(value)[:80]!r}{meant(str(value), list(choices))}")
 
     def unknown(self, words: Sequence[str]) -> NoReturn:

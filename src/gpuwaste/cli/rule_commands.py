@@ -14,7 +14,6 @@ from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.typed_toml import read_data
-from gpuwaste.core.units import say_duration
 from gpuwaste.show.terminal_cells import one_line
 
 EXIT_BAD: Final = 2
@@ -30,7 +29,7 @@ def check(options: argparse.Namespace, config: Config) -> int:
     for error in found.errors:
         sys.stderr.write(f"gpuwaste: {one_line(str(error))}\n")
     for rule in found.rules:
-        steps = ", ".join(f"{step.action} after {say_duration(step.after_s)}" for step in rule.steps)
+        steps = ", ".join(step.words for step in rule.steps)
         head = rule.head
         sys.stdout.write(f"{rule.name}: {head.mode}, about {head.about}, approve {head.approve}: {steps}\n")
     if not files:

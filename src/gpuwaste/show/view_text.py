@@ -1,9 +1,11 @@
 """Texts of `gpuwaste analyze`: a view as sentences and a table, the changes between two, and rows for programs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gpuwaste.show.layout import COLUMNS, Look, bullet, wrapped
+from gpuwaste.show.layout import Column as TableColumn
 from gpuwaste.show.machine_formats import csv_rows, parsable_rows
 from gpuwaste.show.terminal_cells import UNKNOWN, fit, local_time
 from gpuwaste.show.view_document import (
@@ -22,6 +24,8 @@ _NAME: Final = 24
 _MEANS: Final = 60
 _CHANGE: Final = ("id", "means", "unit", "before", "after", "difference", "low", "high", "beyond_noise")
 _TEST: Final = {True: "more than noise", False: "within noise", None: UNKNOWN}
+_KEPT: Final = 2  # places of the first columns, which a narrow terminal keeps
+_NAMED_IN_CELLS: Final = frozenset({"share", "s", "UTC s", "jobs", "users"})
 _NO_UNIT: Final = frozenset({"", "jobs", "users", "GPU-hours", "CPU-hours", "h"})
 
 
@@ -95,11 +99,8 @@ def _period(document: ViewDocument, look: Look) -> str:
     return f"{local_time(document.start, look.zone)} to {local_time(document.end, look.zone)}, {clusters}"
 
 
-def _line(columns: Sequence[Column], row: Sequence[Cell], look: Look) -> list[str]:
-    return [_cell(cell, column.unit, look) for cell, column in zip(row, columns, strict=True)]
-
-
 def _cell(value: Cell, unit: str, look: Look) -> str:
+    """Return a cell without the unit that the head of its column, or the line above the table, names."""
     if value is None:
         return UNKNOWN
     if isinstance(value, str):
@@ -108,7 +109,7 @@ def _cell(value: Cell, unit: str, look: Look) -> str:
         return local_time(value, look.zone)
     if unit in _NO_UNIT:
         return number_text(value, unit)
-    return value_text(value, unit)
+    return value_text(value, unit).removesuffix(f" {unit}")
 
 
 def _table(document: ViewDocument, look: Look) -> list[str]:
@@ -118,6 +119,22 @@ def _table(document: ViewDocument, look: Look) -> list[str]:
     columns = [document.columns[place] for place in places]
     if all(column.unit == "" for column in columns):
         return []
-    left = frozenset(at for at, place in enumerate(places) if any(isinstance(row[place], str) for row in rows))
-    cells = [_line(columns, [row[place] for place in places], look) for row in rows]
-    return look.table([column_title(column).upper() for column in columns], cells, left)
+    shared = _shared_unit(columns)
+    table = [
+        TableColumn(
+            (column.title if column.unit == shared else column_title(column)).upper(),
+            [_cell(row[place], column.unit, look) for row in rows],
+            left=any(isinstance(row[place], str) for row in rows),
+            rank=max(0, at - _KEPT),
+            whole=True,
+        )
+        for at, (place, column) in enumerate(zip(places, columns, strict=True))
+    ]
+    return [*([f"  in {shared}"] if shared and look.header else []), *look.fitted(table)]
+
+
+def _shared_unit(columns: Sequence[Column]) -> str:
+    """Return the unit that most columns have, named once above the table; "" where each has another one."""
+    counted = Counter(column.unit for column in columns if column.unit and column.unit not in _NAMED_IN_CELLS)
+    unit, times = max(counted.items(), key=lambda item: item[1], default=("", 0))
+    return unit if times > 1 else ""

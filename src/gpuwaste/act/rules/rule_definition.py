@@ -15,7 +15,7 @@ from gpuwaste.act.rules.rule_facts import About
 from gpuwaste.advice.policy.policy_file import NONE, Patterns, Ratio
 from gpuwaste.core.day_hours import Hours
 from gpuwaste.core.typed_toml import key as _key
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, say_duration
 
 Mode = Literal["observe", "notify", "act"]
 Notice = Literal["before", "none"]
@@ -120,6 +120,11 @@ class RuleStep:
     after_s: int
     action: str
     options: Mapping[str, str]
+
+    @property
+    def words(self) -> str:
+        """The step for a person: "cancel after 2 h", "notify at once"."""
+        return f"{self.action} after {say_duration(self.after_s)}" if self.after_s else f"{self.action} at once"
 
 
 @dataclass(frozen=True, slots=True)

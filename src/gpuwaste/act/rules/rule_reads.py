@@ -91,7 +91,7 @@ class RuleReads(Part):
                     mode=rule.head.mode,
                     about=rule.head.about,
                     where=rule.where.text,
-                    steps=[f"{step.action} after {step.after_s // 60} min" for step in rule.steps],
+                    steps=[step.words for step in rule.steps],
                     matching=figures.matched.get(rule.name),
                     left=figures.left.get(rule.name, {}),
                     steps_30d=did.get("steps", 0),

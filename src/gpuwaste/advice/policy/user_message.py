@@ -25,6 +25,9 @@ _WHAT: Final = {
     "memory": "this job probably needs far less memory than requested",
     "walltime": "this job will probably end long before its time limit",
 }
+_LIKELY: Final = 0.5
+_PERHAPS: Final = (("will probably", "may"), ("probably needs", "may need"))
+"""For an estimate of less than half, such as 40 % with a threshold of 30 %."""
 _ADVICE: Final = {
     "failure": "see how your last jobs ended: gpuwaste report",
     "timeout": "request more with --time, or save checkpoints and resume in another job",
@@ -67,6 +70,8 @@ def _reason_lines(case: "PolicyCase", action: Action, trigger: "Trigger") -> lis
         return [line(rejected + why)]
     what = _WHAT[trigger.target].format(gpus=case.facts.request.gpus)
     if trigger.expectation.p is not None and trigger.expectation.source != "history":
+        for likely, perhaps in _PERHAPS if trigger.value < _LIKELY else ():
+            what = what.replace(likely, perhaps)
         what = f"{what} (estimated {say_percent(trigger.value)})"
     both = f"{rejected}{what}; {why}" if why else rejected + what
     if not why or (case.facts.last_job is not None and len(PREFIX) + len(both) <= MAX_LINE):

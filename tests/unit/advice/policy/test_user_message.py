@@ -55,6 +55,13 @@ def test_a_reject_names_the_policy_and_the_override() -> None:
     assert decide(BAD, f"{REJECTING}[override]\nallowed = false\n").lines[2] == how
 
 
+def test_less_than_half_is_not_called_probable() -> None:
+    """An estimate of 40 % above a threshold of 30 % says that the job may fail."""
+    policy = '[policy]\nmode = "warn"\n[targets.failure]\nwarn = 0.3\n'
+    lines = decide(BAD, policy, expected=(replace(FAILS, p=0.4, why=()),)).lines
+    assert lines[0] == "gpuwaste: this job may fail (estimated 40 %)"
+
+
 def test_overrides_that_are_used_up_are_said() -> None:
     """The last line says so in place of the override."""
     day = Day({("override", "alice"): 5})
