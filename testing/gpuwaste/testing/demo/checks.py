@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from subprocess import CompletedProcess
 from typing import Any, Protocol
 
+from gpuwaste.core.units import say_percent
 from gpuwaste.testing.demo.measured import Due, due
 from gpuwaste.testing.demo.story import Story
 from gpuwaste.testing.running_site import SiteOptions
@@ -111,7 +112,7 @@ def _headline(document: Document, tolerance_s: float) -> DemoCheck:
     fix = [line for finding in document["findings"] for line in finding["fix"]]
     named = any("#SBATCH" in line and ":1" in line for line in fix)
     return DemoCheck(
-        "train-ddp used 1 of 4 GPUs", "75 % wasted", f"{share:.1%}, {fix[0] if fix else '-'}",
+        "train-ddp used 1 of 4 GPUs", "75 % wasted", f"{say_percent(share)}, {fix[0] if fix else '-'}",
         0.75 - unknown - edges < share < 0.75 + edges and named,
     )  # fmt: skip
 
