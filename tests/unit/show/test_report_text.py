@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.ledger.builders import SETTINGS, T0
 from tests.unit.show.documents import END, hostile, now, one_job, read, report, top, week
 
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.now.now_text import now_text
 from gpuwaste.ledger.reports.job_text import job_text
+from gpuwaste.ledger.reports.job_types import RunTime
 from gpuwaste.ledger.reports.report_builder import Clusters, report_document
 from gpuwaste.ledger.reports.report_text import report_text, top_text
 from gpuwaste.show.layout import Look
@@ -173,3 +175,13 @@ def test_thresholds_of_the_text_are_those_of_the_document() -> None:
     document["thresholds"]["high_above_pct"] = 70.0
     assert LedgerSettings().high_above_pct == 66.0
     assert "above 70 %" in report_text(read(document), LOOK)
+
+
+def test_a_job_that_waits_has_no_totals() -> None:
+    """A job in the queue is printed with what is known of it: no figures, and unknown numbers as unknown."""
+    document = read(one_job())
+    waiting = replace(document.runs[0], start=None, end=None, state="PENDING", gpus=None, totals=RunTime())  # type: ignore[call-arg]
+    text = job_text(replace(document, runs=[waiting], findings=[]), Look())
+    assert "The job has not started." in text
+    assert "unknown a100" in text
+    assert "None" not in text

@@ -40,7 +40,8 @@ def _is_of(finding: FindingRow, run: RunRow) -> bool:
 
 def _run(run: RunRow, findings: Sequence[FindingRow], limits: Thresholds, look: Look, *, energy: bool) -> list[str]:
     again = f", restart {run.restarts}" if run.restarts else ""
-    totals, unit = run.totals, GpuTimeUnit.of([run.totals.gpu_s])
+    held_s = run.totals.gpu_s if run.start is not None else 0.0  # a job that waits has no totals
+    totals, unit = run.totals, GpuTimeUnit.of([held_s])
     lines = look.title(f"Job {uncut(run.printed_id)}{again}: {fit(run.name, 40)}")
     lines += look.facts(
         [
@@ -51,8 +52,8 @@ def _run(run: RunRow, findings: Sequence[FindingRow], limits: Thresholds, look: 
             ("Start", local_time(run.start, look.zone)),
             ("End", local_time(run.end, look.zone)),
             ("Nodes", uncut(run.nodes)),
-            ("GPUs", f"{run.gpus} {fit(run.gpu_type, 16)}".strip()),
-            ("CPUs", str(run.cpus)),
+            ("GPUs", f"{_count(run.gpus)} {fit(run.gpu_type, 16)}".strip()),
+            ("CPUs", _count(run.cpus)),
             *([(unit.name, unit.number(totals.gpu_s))] if run.devices else []),
         ]
     )
@@ -100,6 +101,10 @@ def _expected(row: Advice, look: Look) -> list[str]:
     if isinstance(row.started, int):
         lines.append(f"    started {local_time(row.started, look.zone)}")
     return lines
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else str(number)
 
 
 def _memory(run: RunRow) -> str:
