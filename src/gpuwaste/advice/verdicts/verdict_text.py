@@ -104,7 +104,7 @@ def _score_table(weeks: Sequence[WeekScore], look: Look) -> list[str]:
             Column("RECALL", [percent(row.recall) for row in weeks]),
             Column("OPEN", [f"{row.open:,}" for row in weeks], rank=7),
             Column("NO JOB", [f"{row.no_job:,}" for row in weeks], rank=8),
-            Column("POLICY", [row.policy for row in weeks]),
+            Column("POLICY", [fit(row.policy, 24) for row in weeks], left=True, whole=True),
         ]
     )
     return _explained(table, _SCORE_LEGEND, look)
