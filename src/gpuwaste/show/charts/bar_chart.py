@@ -95,8 +95,9 @@ def draw(chart: Bars, sheet: Sheet) -> Drawn:
 
 def _upright(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, sheet: Sheet) -> tuple[Markup, float]:
     scale = _value_scale(chart.y, slots, stacked=chart.stacked)
-    left = frame.room_for_values(scale, _HEIGHT) + 2
-    plot = Plot(left, y + LINE + 12, sheet.width - left - 2, _HEIGHT)
+    high = sheet.height(_HEIGHT)
+    left = frame.room_for_values(scale, high) + 2
+    plot = Plot(left, y + LINE + 12, sheet.width - left - 2, high)
     named = chart.x.scale == "category"
     edges = [edge for slot in slots for edge in (slot.at, slot.end)]
     places = Linear(0.0, float(len(slots))) if named else frame.scale_of(chart.x, edges, sheet.zone)
