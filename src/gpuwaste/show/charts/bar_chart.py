@@ -21,6 +21,8 @@ _SHORT_NAME: Final = 6
 _WIDEST: Final = 72.0
 _TIGHT: Final = 6.0
 """Pixels of a slot below which bars touch each other: gaps would make them look like a comb."""
+_ALL: Final = 100.1
+"""Percent below which rounded parts add up to all."""
 _CAP: Final = 6
 """Pixels of the hatched cap on a bar with an unknown part."""
 
@@ -211,6 +213,6 @@ def _value_scale(axis: Axis, slots: Sequence[Slot], *, stacked: bool) -> Scale:
     if axis.scale == "log":
         low, high = min((end for end in ends if end > 0), default=1.0), max(ends, default=10.0)
         return LogScale(low / 2, max(high, low * 5), axis.unit, zero=True)
-    if axis.unit == "%" and 0 < max(ends, default=0.0) <= 100 and min(ends) >= 0:  # noqa: PLR2004 all of it
+    if axis.unit == "%" and 0 < max(ends, default=0.0) < _ALL and min(ends) >= 0:
         return Linear(0.0, 100.0 if max(ends) > 50 else Linear.round(0.0, max(ends), "").high, "%")  # noqa: PLR2004
     return Linear.round(min(0.0, *ends, 0.0), max(0.0, *ends, 0.0), axis.unit)

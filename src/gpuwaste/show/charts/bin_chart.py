@@ -101,7 +101,7 @@ def _rows(names: Sequence[str], plot: Plot, title: str, left: float) -> Markup:
     panel: dict[str, Value] = {"x": plot.left, "y": plot.top, "width": plot.width, "height": plot.height}
     words = label(title, plot.right - left, {"x": left, "y": plot.top - 12, "class": "axis"})
     back = element("rect", {**panel, "class": "panel"})
-    return joined([words, back, frame.row_names(names, plot, plot.height / len(names))])
+    return joined([words, back, frame.row_names(names, plot, left)])
 
 
 def _diagonal(chart: Bins, across: Scale, up: Scale, plot: Plot) -> Markup:

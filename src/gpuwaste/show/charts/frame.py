@@ -47,7 +47,7 @@ class Sheet:
         return 0.0, float(self.width)
 
     def height(self, usual: float) -> float:
-        """Return the height of the marks: the usual one, or SMALL next to others on the dashboard and on a telephone."""
+        """Return the height of the marks: the usual one; SMALL on the dashboard and on a telephone."""
         return SMALL if self.width < _NARROW else usual
 
 
@@ -180,16 +180,17 @@ def room_for_names(names: Sequence[str], most: float) -> float:
     return min(max(width(shown(name, 60)) for name in names), most) + _GAP + 2
 
 
-def row_names(names: Sequence[str], plot: Plot, high: float) -> Markup:
-    """Return the name of each row, the first at the top, left of the plot; every n-th where rows are lower than a text.
+def row_names(names: Sequence[str], plot: Plot, left: float = 0.0) -> Markup:
+    """Return the name of each row, the first at the top, between `left` and the plot.
 
-    `high` is the height of a row in pixels.
+    Where rows are lower than a text, only every n-th has its name.
     """
-    every = max(1, ceil(_NAME / high))
+    high = plot.height / len(names)
+    every, room = max(1, ceil(_NAME / high)), plot.left - left - _GAP
     return group(
         "values",
         *(
-            label(name, plot.left - 10, {"x": plot.left - 8, "y": plot.top + (place + 0.5) * high + 4, "class": "tick end"})
+            label(name, room, {"x": plot.left - 8, "y": plot.top + (place + 0.5) * high + 4, "class": "tick end"})
             for place, name in enumerate(names)
             if place % every == 0
         ),

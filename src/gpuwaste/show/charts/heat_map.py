@@ -71,7 +71,7 @@ def draw(chart: Grid, sheet: Sheet) -> Drawn:
     left = frame.room_for_names(names, sheet.width * 0.3)
     plot = Plot(left, y + LINE + 6, sheet.width - left - 2, high * found.rows)
     title = label(frame.axis_words(chart.y, sheet.zone), sheet.width, {"x": 0, "y": plot.top - 8, "class": "axis"})
-    parts = [top, title, _marks(found, plot, sheet), frame.row_names(names, plot, high), _below(found, plot, sheet)]
+    parts = [top, title, _marks(found, plot, sheet), frame.row_names(names, plot), _below(found, plot, sheet)]
     height = plot.bottom + 2 * LINE + 6
     if left_out := len(chart.rows) - found.rows + len(chart.columns) - found.columns:
         parts.append(frame.note(f"and {left_out:,} more rows and columns in the table", height))

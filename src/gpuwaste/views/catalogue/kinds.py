@@ -14,8 +14,8 @@ QUESTION: Final = "How many jobs are array tasks, interactive or short?"
 SENTENCES: Final = (
     "{top_kind_share} of the {runs} that ran and ended were {top_kind}.",
     (
-        "{array_share} of the jobs were array tasks; {interactive_share} of the jobs were interactive; {short_share} of "
-        "the jobs were short."
+        "{array_share} of the jobs were array tasks; {interactive_share} of the jobs were interactive; "
+        "{short_share} of the jobs were short."
     ),
     "Short jobs held {short_gpu_share} of the GPU-hours, interactive jobs {interactive_gpu_share} of them.",
 )
