@@ -91,7 +91,7 @@ def test_rows_have_the_names_of_the_longer_axis() -> None:
     small = replace(bins([7]), y=Axis(title="GPUs", scale="category", categories=names[:1]), y_edges=edges[:2])
     large = replace(bins([1]), y=replace(small.y, categories=names), y_edges=edges)
     for first, second in (one_scale([small], [large]), one_scale([large], [small])):
-        assert [chart.y.categories for chart in (*first, *second)] == [names, names]
+        assert [chart.y.categories for chart in (*first, *second) if isinstance(chart, Bins)] == [names, names]
 
 
 def test_grids_share_their_shades() -> None:

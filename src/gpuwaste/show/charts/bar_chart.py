@@ -120,7 +120,7 @@ def _upright(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float,
 
 def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, sheet: Sheet) -> tuple[Markup, float]:
     scale = _value_scale(chart.y, slots, stacked=chart.stacked)
-    left = min(max(width(shown(text, 60)) for text in texts), sheet.width * 0.36) + 10
+    left = frame.room_for_names(texts, sheet.width * 0.36)
     totals = [_total(chart, slot) for slot in slots]
     plot = Plot(left, y + 2, sheet.width - left - max(width(total) for total in totals) - 14, _ROW * len(slots))
     layout = _Layout(plot, scale, [(plot.top + index * _ROW + 3, _ROW - 6) for index in range(len(slots))], lying=True)
@@ -130,7 +130,7 @@ def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, s
     ]
     for index, (slot, text, total) in enumerate(zip(slots, texts, totals, strict=True)):
         base = layout.areas[index][0] + 13
-        parts.append(label(text, left - 10, {"x": left - 8, "y": base, "class": "tick end"}))
+        parts.append(label(text, left - 8, {"x": left - 8, "y": base, "class": "tick end"}))
         cap = _CAP if None in slot.values else 0
         end = plot.x(scale.at(_highest(slot, stacked=chart.stacked))) + cap
         parts.append(element("text", {"x": end + 6, "y": base, "class": "tick"}, total))

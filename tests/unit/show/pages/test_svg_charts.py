@@ -174,6 +174,13 @@ def test_rounded_parts_of_a_whole_end_at_100_percent() -> None:
     assert not {"120", "140", "150"} & set(texts)
 
 
+def test_the_longest_name_of_bars_is_in_full() -> None:
+    """The room left of the bars is that of the longest name: rounding does not cut its end."""
+    for longest in ("user106", "user9", "gpu-node-17", "W.i"):
+        axis = Axis(title="user", scale="category", categories=["a", longest, "c"])
+        assert longest in [text.words for text in texts_of(root_of(chart_svg(bars(x=axis, sideways=True))))]
+
+
 def test_a_name_that_is_cut_is_in_full_in_its_title() -> None:
     """A long name ends with an ellipsis, and its title has all of it, up to a bound."""
     account = "group-of-a-professor-with-a-very-long-name-and-more" * 3
