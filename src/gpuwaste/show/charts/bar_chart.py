@@ -12,7 +12,7 @@ from gpuwaste.show.charts.frame import LINE, Drawn, Plot, Sheet
 from gpuwaste.show.charts.labels import label, listed, width
 from gpuwaste.show.charts.scale import Linear, LogScale, Scale, value_words
 from gpuwaste.show.charts.slots import Slot, fewer, names_of, place_words, slot_words, slots_of, summary
-from gpuwaste.show.charts.svg import element, group, joined, number, shown, titled
+from gpuwaste.show.charts.svg import element, group, joined, number, titled
 
 _HEIGHT: Final = 260
 _ROW: Final = 24

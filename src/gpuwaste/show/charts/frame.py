@@ -192,7 +192,7 @@ def row_names(names: Sequence[str], plot: Plot, left: float = 0.0) -> Markup:
         *(
             label(name, room, {"x": plot.left - 8, "y": plot.top + (place + 0.5) * high + 4, "class": "tick end"})
             for place, name in enumerate(names)
-            if place % every == 0
+            if name and place % every == 0
         ),
     )
 
