@@ -59,6 +59,14 @@ def test_a_page_is_whole_at_every_width_and_in_both_schemes(
     assert found.broken() == []
 
 
+def test_a_page_is_no_wider_than_any_window(loaded: tuple[str, Reader]) -> None:
+    """Also between a telephone and a desk, where tables have little room, nothing scrolls sideways."""
+    _, found = loaded
+    for width in (320, 480, 701, 800, 900, 980, 981, 1100):
+        show(found.page, width, "light")
+        assert (width, found.too_wide()) == (width, 0)
+
+
 def test_filters_and_paging_swap_the_table_and_keep_a_link(reader: Readers) -> None:
     """A filter and a next page replace the table alone, and the address is that of what is shown."""
     found = reader(ALICE)

@@ -76,9 +76,14 @@ def words(name: str) -> str:
 def size_text(kind: str, level: int) -> str:
     """Return a class of size: 1 GPU, 2 GPUs, 3-4 GPUs, 5-8 nodes."""
     one, many = _UNITS[kind]
+    return f"{size_range(level)} {one if level <= 0 else many}"
+
+
+def size_range(level: int) -> str:
+    """Return the numbers of a class of size: 1, 2, 3-4, 5-8."""
     if level <= 1:
-        return f"1 {one}" if level <= 0 else f"2 {many}"
-    return f"{2 ** (level - 1) + 1}-{2**level} {many}"
+        return "1" if level <= 0 else "2"
+    return f"{2 ** (level - 1) + 1}-{2**level}"
 
 
 def named(name: str, kind: str) -> str:

@@ -150,8 +150,9 @@ def _bins(one: Bins, two: Bins) -> tuple[Bins, Bins]:
     if across is None or up is None:
         return one, two
     most = max((max(layer.counts, default=0) for chart in (one, two) for layer in chart.layers), default=0)
+    y = max(one.y, two.y, key=lambda axis: len(axis.categories))
     first, second = (
-        replace(chart, x_edges=across, y_edges=up, layers=_over(chart, len(across) - 1, len(up) - 1), reach=most)
+        replace(chart, y=y, x_edges=across, y_edges=up, layers=_over(chart, len(across) - 1, len(up) - 1), reach=most)
         for chart in (one, two)
     )
     return first, second

@@ -29,8 +29,8 @@ class Finding:
     rest: bool = False
 
 
-OVERVIEW: Final = 3.0
-"""The weight of the view before all others: where the GPU-hours went."""
+OVERVIEW: Final = 4.0
+"""The weight of the view before all others: where the GPU-hours went. A loss of everything has 3."""
 _LOST: Final = {"GPU-hours": 2.0, "jobs": 1.0}
 """Lost GPU-hours come before jobs that fail or wait, and these before views that only describe."""
 

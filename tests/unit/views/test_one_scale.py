@@ -85,6 +85,15 @@ def test_rows_are_added_above() -> None:
     assert same == replace(large, reach=8)
 
 
+def test_rows_have_the_names_of_the_longer_axis() -> None:
+    """Sizes of one window go to 4 GPUs, those of the other to 1: both have all the names."""
+    names, edges = ["1", "2", "3-4"], [0.5, 1.0, 2.0, 4.0]
+    small = replace(bins([7]), y=Axis(title="GPUs", scale="category", categories=names[:1]), y_edges=edges[:2])
+    large = replace(bins([1]), y=replace(small.y, categories=names), y_edges=edges)
+    for first, second in (one_scale([small], [large]), one_scale([large], [small])):
+        assert [chart.y.categories for chart in (*first, *second) if isinstance(chart, Bins)] == [names, names]
+
+
 def test_grids_share_their_shades() -> None:
     """The darkest shade is the largest value of both."""
     one = Grid(title="Q", x=Axis(title="Day"), y=Axis(title="H"), columns=["a"], rows=["0"], cells=[3.0], unit="jobs")

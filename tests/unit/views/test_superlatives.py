@@ -244,6 +244,15 @@ def test_a_user_s_accounts_are_added_up() -> None:
     assert "User alice had the most failed jobs: 12 jobs, 55 % of all that failed." in found.narrative
 
 
+def test_the_largest_kind_is_named_first() -> None:
+    """7 of 10 jobs are array tasks and 2 of these are short: the first sentence names array tasks; of no kind, none."""
+    array = [job(n, array_job_id=1, array_task_id=n, end=MONTH + (200 if n < 3 else 3660)) for n in range(1, 8)]
+    found = document([*array, *(job(n) for n in range(20, 23))], "kinds", MONTH_LONG)
+    assert found.narrative[0] == "70 % of the 10 jobs that ran and ended were array tasks."
+    plain = document([job(1)], "kinds", MONTH_LONG)
+    assert plain.narrative[0].startswith("0 % of the jobs were array tasks; ")
+
+
 def sentences() -> Iterator[tuple[str, str]]:
     """Yield each view with each of its sentences."""
     for name, view in all_views().items():

@@ -46,6 +46,16 @@ def test_held_and_wasted_are_those_of_the_report(store: HubStore, edges: tuple[i
     assert [row[0] for row in found.rows] == ["alice", "bob"]
 
 
+def test_users_who_caused_all_waste_are_not_summed_up(store: HubStore) -> None:
+    """One user wasted: no sentence that the users with waste caused all of it; of 12 users the first ten are."""
+    assert not [sentence for sentence in seen(store).narrative if "of all waste is by" in sentence]
+    idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": True}
+    jobs = range(20, 31)
+    upsert_jobs(store, [record(number, f"u{number}") for number in jobs])
+    upsert_hours(store, [hour(number, final=True, gpu_uuid=f"GPU-{number}", **idle) for number in jobs])
+    assert "83 % of all waste is by 10 users." in seen(store).narrative
+
+
 def seen(store: HubStore, edges: tuple[int, int] = (HOUR, HOUR + 1800)) -> ViewDocument:
     """Return the view."""
     with store.reader() as db:

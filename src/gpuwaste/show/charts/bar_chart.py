@@ -12,7 +12,7 @@ from gpuwaste.show.charts.frame import LINE, Drawn, Plot, Sheet
 from gpuwaste.show.charts.labels import label, listed, width
 from gpuwaste.show.charts.scale import Linear, LogScale, Scale, value_words
 from gpuwaste.show.charts.slots import Slot, fewer, names_of, place_words, slot_words, slots_of, summary
-from gpuwaste.show.charts.svg import element, group, joined, number, shown, titled
+from gpuwaste.show.charts.svg import element, group, joined, number, titled
 
 _HEIGHT: Final = 260
 _ROW: Final = 24
@@ -21,6 +21,8 @@ _SHORT_NAME: Final = 6
 _WIDEST: Final = 72.0
 _TIGHT: Final = 6.0
 """Pixels of a slot below which bars touch each other: gaps would make them look like a comb."""
+_ALL: Final = 100.1
+"""Percent below which rounded parts add up to all."""
 _CAP: Final = 6
 """Pixels of the hatched cap on a bar with an unknown part."""
 
@@ -95,8 +97,9 @@ def draw(chart: Bars, sheet: Sheet) -> Drawn:
 
 def _upright(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, sheet: Sheet) -> tuple[Markup, float]:
     scale = _value_scale(chart.y, slots, stacked=chart.stacked)
-    left = frame.room_for_values(scale, _HEIGHT) + 2
-    plot = Plot(left, y + LINE + 12, sheet.width - left - 2, _HEIGHT)
+    high = sheet.height(_HEIGHT)
+    left = frame.room_for_values(scale, high) + 2
+    plot = Plot(left, y + LINE + 12, sheet.width - left - 2, high)
     named = chart.x.scale == "category"
     edges = [edge for slot in slots for edge in (slot.at, slot.end)]
     places = Linear(0.0, float(len(slots))) if named else frame.scale_of(chart.x, edges, sheet.zone)
@@ -117,7 +120,7 @@ def _upright(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float,
 
 def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, sheet: Sheet) -> tuple[Markup, float]:
     scale = _value_scale(chart.y, slots, stacked=chart.stacked)
-    left = min(max(width(shown(text, 60)) for text in texts), sheet.width * 0.36) + 10
+    left = frame.room_for_names(texts, sheet.width * 0.36)
     totals = [_total(chart, slot) for slot in slots]
     plot = Plot(left, y + 2, sheet.width - left - max(width(total) for total in totals) - 14, _ROW * len(slots))
     layout = _Layout(plot, scale, [(plot.top + index * _ROW + 3, _ROW - 6) for index in range(len(slots))], lying=True)
@@ -127,7 +130,7 @@ def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, s
     ]
     for index, (slot, text, total) in enumerate(zip(slots, texts, totals, strict=True)):
         base = layout.areas[index][0] + 13
-        parts.append(label(text, left - 10, {"x": left - 8, "y": base, "class": "tick end"}))
+        parts.append(label(text, left - 8, {"x": left - 8, "y": base, "class": "tick end"}))
         cap = _CAP if None in slot.values else 0
         end = plot.x(scale.at(_highest(slot, stacked=chart.stacked))) + cap
         parts.append(element("text", {"x": end + 6, "y": base, "class": "tick"}, total))
@@ -210,6 +213,6 @@ def _value_scale(axis: Axis, slots: Sequence[Slot], *, stacked: bool) -> Scale:
     if axis.scale == "log":
         low, high = min((end for end in ends if end > 0), default=1.0), max(ends, default=10.0)
         return LogScale(low / 2, max(high, low * 5), axis.unit, zero=True)
-    if axis.unit == "%" and 0 < max(ends, default=0.0) <= 100 and min(ends) >= 0:  # noqa: PLR2004 all of it
+    if axis.unit == "%" and 0 < max(ends, default=0.0) < _ALL and min(ends) >= 0:
         return Linear(0.0, 100.0 if max(ends) > 50 else Linear.round(0.0, max(ends), "").high, "%")  # noqa: PLR2004
     return Linear.round(min(0.0, *ends, 0.0), max(0.0, *ends, 0.0), axis.unit)

@@ -12,13 +12,15 @@ from gpuwaste.show.charts import cell_shades, frame
 from gpuwaste.show.charts.frame import LINE, Drawn, LegendEntry, Plot, Sheet
 from gpuwaste.show.charts.labels import label
 from gpuwaste.show.charts.scale import EdgeScale, Scale
-from gpuwaste.show.charts.svg import element, joined, shown, titled
+from gpuwaste.show.charts.svg import Value, element, joined, shown, titled
 
 _MOST_PANELS: Final = 6
 _GAP: Final = 24
 _NARROW: Final = 600
 _FLAT: Final = 0.45
 _MOST_CELLS: Final = 40_000
+_HIGHEST_ROW: Final = 44.0
+"""Most pixels of a row with a name."""
 
 
 def draw(chart: Bins, sheet: Sheet) -> Drawn:
@@ -53,12 +55,18 @@ def _panel(chart: Bins, layer: Layer, least: Sequence[float], room: Plot, sheet:
     """Return one group of points with its own axes."""
     columns, rows = len(chart.x_edges) - 1, len(chart.y_edges) - 1
     across, up = _scale(chart.x, chart.x_edges, sheet), _scale(chart.y, chart.y_edges, sheet)
-    high = max(180.0, room.width * (_FLAT if room.width > _NARROW else 0.62))
-    left = frame.room_for_values(up, high) + 2
+    high = sheet.height(max(frame.SMALL, room.width * (_FLAT if room.width > _NARROW else 0.62)))
+    if names := _names(chart):
+        high = min(high, _HIGHEST_ROW * rows)
+        left = frame.room_for_names(names, room.width * 0.3)
+    else:
+        left = frame.room_for_values(up, high) + 2
     name = label(
         f"{layer.name}, {sum(layer.counts):,}", room.width, {"x": room.left, "y": room.top + 14, "class": "name"}
     )
     plot = Plot(room.left + left, room.top + 2 * LINE + 14, room.width - left - 2, high)
+    title = frame.axis_words(chart.y, sheet.zone)
+    upright = _rows(names, plot, title, room.left) if names else frame.value_axis(up, plot, title, left=room.left)
     counts = [*layer.counts[: columns * rows], *[0] * (columns * rows - len(layer.counts))]
     shades = [cell_shades.shade_of(count, least) if count > 0 else 0 for count in counts]
     kind = frame.entries([layer], sheet.key)[0].kind
@@ -73,12 +81,27 @@ def _panel(chart: Bins, layer: Layer, least: Sequence[float], room: Plot, sheet:
     ]
     parts = [
         name,
-        frame.value_axis(up, plot, frame.axis_words(chart.y, sheet.zone), left=room.left),
+        upright,
         cell_shades.placed(plot, columns, rows, kind, *marks),
         *([_diagonal(chart, across, up, plot)] if chart.diagonal else []),
         frame.level_axis(across, plot, frame.axis_words(chart.x, sheet.zone), (room.left, room.left + room.width)),
     ]
     return joined(parts), plot.bottom + 2 * LINE + 12
+
+
+def _names(chart: Bins) -> Sequence[str]:
+    """Return the name of each row from the top; none where the axis has values."""
+    rows = len(chart.y_edges) - 1
+    names = chart.y.categories if chart.y.scale == "category" else ()
+    return names[::-1] if len(names) == rows else ()
+
+
+def _rows(names: Sequence[str], plot: Plot, title: str, left: float) -> Markup:
+    """Return the panel behind the rows, their names, and the title above."""
+    panel: dict[str, Value] = {"x": plot.left, "y": plot.top, "width": plot.width, "height": plot.height}
+    words = label(title, plot.right - left, {"x": left, "y": plot.top - 12, "class": "axis"})
+    back = element("rect", {**panel, "class": "panel"})
+    return joined([words, back, frame.row_names(names, plot, left)])
 
 
 def _diagonal(chart: Bins, across: Scale, up: Scale, plot: Plot) -> Markup:

@@ -20,8 +20,13 @@ LINE: Final = 18
 _TITLE_LINE: Final = 24
 _SWATCH: Final = 12
 _GAP: Final = 8
+_NAME: Final = 14.0
+"""Pixels between the names of two rows."""
 _MOST_NAMED: Final = 12
 _LONGEST_NAME: Final = 280
+_NARROW: Final = 400
+SMALL: Final = 180.0
+"""Pixels of the marks of a narrow chart."""
 MOST: Final = 12
 """Most series of one chart; more cannot be distinguished."""
 
@@ -40,6 +45,10 @@ class Sheet:
     def room(self) -> tuple[float, float]:
         """Its left and right edge."""
         return 0.0, float(self.width)
+
+    def height(self, usual: float) -> float:
+        """Return the height of the marks: the usual one; SMALL on the dashboard and on a telephone."""
+        return SMALL if self.width < _NARROW else usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +173,28 @@ def value_axis(scale: Scale, plot: Plot, title: str, left: float = 0.0) -> Marku
         texts.append(element("text", {"x": plot.left - 6, "y": y + 4}, tick.text))
     name = label(title, plot.right - left, {"x": left, "y": plot.top - 12, "class": "axis"})
     return joined([name, _rules(rules), _rules(base, " base"), group("tick end", *texts)])
+
+
+def room_for_names(names: Sequence[str], most: float) -> float:
+    """Return the pixels that the names of rows need; of long names at most `most`, and their gap."""
+    return min(max(width(shown(name, 60)) for name in names), most) + _GAP + 2
+
+
+def row_names(names: Sequence[str], plot: Plot, left: float = 0.0) -> Markup:
+    """Return the name of each row, the first at the top, between `left` and the plot.
+
+    Where rows are lower than a text, only every n-th has its name.
+    """
+    high = plot.height / len(names)
+    every, room = max(1, ceil(_NAME / high)), plot.left - left - _GAP
+    return group(
+        "values",
+        *(
+            label(name, room, {"x": plot.left - 8, "y": plot.top + (place + 0.5) * high + 4, "class": "tick end"})
+            for place, name in enumerate(names)
+            if name and place % every == 0
+        ),
+    )
 
 
 def level_axis(

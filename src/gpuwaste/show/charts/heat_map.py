@@ -10,7 +10,7 @@ from markupsafe import Markup
 from gpuwaste.show.chart import Grid
 from gpuwaste.show.charts import cell_shades, frame
 from gpuwaste.show.charts.frame import LINE, Drawn, LegendEntry, Plot, Sheet
-from gpuwaste.show.charts.labels import label, width
+from gpuwaste.show.charts.labels import label
 from gpuwaste.show.charts.scale import Linear, Scale, value_words
 from gpuwaste.show.charts.slots import column_words, slot_ends
 from gpuwaste.show.charts.svg import Value, element, finite, group, joined, pattern, shown, titled
@@ -22,10 +22,7 @@ _POINTED_AT: Final = 600
 _HIGHEST: Final = 22.0
 _LOWEST: Final = 4.0
 _TALL: Final = 440.0
-_TALL_WHERE_NARROW: Final = 240.0
-"""Most pixels of all rows; a narrow chart is next to others on the dashboard, or on a telephone."""
-_NARROW: Final = 400
-_LABEL: Final = 14.0
+"""Most pixels of all rows."""
 _NEGATIVE: Final = 10
 """Offset of the shade of a value below 0."""
 
@@ -70,11 +67,11 @@ def draw(chart: Grid, sheet: Sheet) -> Drawn:
     if not found.values:
         return frame.empty(top, y, sheet)
     names = chart.rows[: found.rows]
-    high = min(_HIGHEST, max(_LOWEST, (_TALL_WHERE_NARROW if sheet.width < _NARROW else _TALL) / found.rows))
-    left = min(max(width(shown(name, 60)) for name in names), sheet.width * 0.3) + 10
+    high = min(_HIGHEST, max(_LOWEST, sheet.height(_TALL) / found.rows))
+    left = frame.room_for_names(names, sheet.width * 0.3)
     plot = Plot(left, y + LINE + 6, sheet.width - left - 2, high * found.rows)
     title = label(frame.axis_words(chart.y, sheet.zone), sheet.width, {"x": 0, "y": plot.top - 8, "class": "axis"})
-    parts = [top, title, _marks(found, plot, sheet), _names(names, plot, high), _below(found, plot, sheet)]
+    parts = [top, title, _marks(found, plot, sheet), frame.row_names(names, plot), _below(found, plot, sheet)]
     height = plot.bottom + 2 * LINE + 6
     if left_out := len(chart.rows) - found.rows + len(chart.columns) - found.columns:
         parts.append(frame.note(f"and {left_out:,} more rows and columns in the table", height))
@@ -142,17 +139,6 @@ def _areas(found: _Cells, plot: Plot, sheet: Sheet) -> Markup:
         words = f"{found.place(index, sheet)}: {value_words(value, found.chart.unit)}"
         areas.append(titled("rect", {"x": x, "y": y, "width": wide, "height": high}, words))
     return group("areas", *areas)
-
-
-def _names(names: Sequence[str], plot: Plot, high: float) -> Markup:
-    """Return the names of the rows; if rows are lower than a text, every n-th name."""
-    every = max(1, -int(-_LABEL // high))
-    found = [
-        label(name, plot.left - 10, {"x": plot.left - 8, "y": plot.top + (index + 0.5) * high + 4, "class": "tick end"})
-        for index, name in enumerate(names)
-        if index % every == 0
-    ]
-    return group("values", *found)
 
 
 def _below(found: _Cells, plot: Plot, sheet: Sheet) -> Markup:

@@ -35,8 +35,9 @@ def draw(chart: Lines, sheet: Sheet) -> Drawn:
     legend = [LegendEntry(entry.text, f"{entry.kind} stroke") for entry in entries] if len(entries) > 1 else []
     top, y = frame.head(chart.title, [*legend, *([LegendEntry("range", "band")] if any(band) else [])], sheet)
     up = _scale(chart.y, slots, band)
-    left = frame.room_for_values(up, _HEIGHT) + 2
-    plot = Plot(left, y + LINE + 12, sheet.width - left - 6, _HEIGHT)
+    high = sheet.height(_HEIGHT)
+    left = frame.room_for_values(up, high) + 2
+    plot = Plot(left, y + LINE + 12, sheet.width - left - 6, high)
     places = [slot.at for slot in slots]
     across = Linear(-0.5, len(slots) - 0.5) if names else frame.scale_of(chart.x, places, sheet.zone)
     words = place_words(chart.x, sheet.zone, names)

@@ -21,6 +21,8 @@ _DURATIONS_S: Final = (
 _LOG_DURATIONS_S: Final = (
     *(1e-3, 1e-2, 0.1, 1, 10, MINUTE_S, 10 * MINUTE_S, HOUR_S, 6 * HOUR_S, DAY_S, 5 * DAY_S, 30 * DAY_S, 365 * DAY_S),
 )
+_COUNTED: Final = frozenset({"jobs", "steps", "users"})
+"""Units whose ticks are whole numbers."""
 _LONGEST_S: Final = 1e12
 """Longer durations are not printed in days."""
 _FEW: Final = 4
@@ -60,6 +62,8 @@ def step_of(span: float, most: int, unit: str = "") -> float:
     least = max(span / max(1, most), float_info.min)  # a span of subnormal numbers has no parts
     if unit == "s" and span >= MINUTE_S and least <= _DURATIONS_S[-1]:
         return next(step for step in _DURATIONS_S if step >= least)
+    if unit in _COUNTED:
+        least = max(least, 1.0)
     power = 10.0 ** floor(log10(least))
     return next((power * digit for digit in _ROUND if power * digit >= least * 0.999999), power * 10)
 

@@ -23,10 +23,10 @@ SENTENCES: Final = (
         "{before_held_hours}."
     ),
     "{only_month}: {wasted_share} of the {held_hours+} of jobs were wasted.",
-    "{used_share} of them had high or moderate utilization, {low_share} of them low utilization.",
-    "{exempt_share+} of them are exempt: waste with a known reason.",
-    "{unknown_share+} of them are unknown.",
-    "Jobs were suspended in {suspended_share+} of them.",
+    "{used_share} of the GPU-hours had high or moderate utilization, {low_share} of them low utilization.",
+    "{exempt_share+} of the GPU-hours are exempt: waste with a known reason.",
+    "{unknown_share+} of the GPU-hours are unknown.",
+    "Jobs were suspended in {suspended_share+} of the GPU-hours.",
 )
 _KINDS: Final[Mapping[str, tuple[str, Role, str]]] = {
     "used": ("used well", "high", "share of the GPU-hours with high or moderate utilization"),

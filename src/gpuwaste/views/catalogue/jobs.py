@@ -18,7 +18,7 @@ SENTENCES: Final = (
     "The end state of {unknown_ends+} is unknown; the shares are without them.",
     "GPU jobs held {gpu_hours+}.",
     "Jobs held {cpu_hours}.",
-    "They ran {steps}, {steps_by_day} per day.",
+    "Jobs ran {steps}, {steps_by_day} per day.",
 )
 _STEPS_NOTE: Final = (
     "Steps are those of srun that have ended, by the day of their start, at most {:,} per run; batch steps do not "

@@ -1,4 +1,4 @@
-"""Requested against used time."""
+"""Used against requested time."""
 
 from collections import Counter
 from typing import Any, Final
@@ -160,7 +160,7 @@ def _charts(bins: list[dict[str, Any]], parts: list[dict[str, Any]]) -> list[Cha
     edges = decade_edges(columns_needed(max(max(row["x"], row["y"]) for row in bins)))
     cells = ((*_LAYERS[row["backfilled"]], row["x"], row["y"], row["runs"]) for row in bins)
     axes = Axis(title="Requested time", unit="s", scale="log"), Axis(title="Used time", unit="s", scale="log")
-    grid = binned("Requested against used time", axes, cells, (edges, edges), diagonal=True)
+    grid = binned("Used against requested time", axes, cells, (edges, edges), diagonal=True)
     tenths = [0] * (_TENTHS + 1)
     for row in parts:
         tenths[_TENTHS if row["part"] > _PERCENT else min(row["part"] // _TENTHS, _TENTHS - 1)] += row["runs"]

@@ -1,4 +1,4 @@
-"""Predicted against actual run time."""
+"""Actual against predicted run time."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ def answer(asking: ViewQuery) -> Answer:
         edges = decade_edges(columns_needed(max(max(row["x"], row["y"]) for row in bins)))
         cells = (("jobs", _MAIN, row["x"], row["y"], row["runs"]) for row in bins)
         axes = Axis(title="Predicted median", unit="s", scale="log"), Axis(title="Run time", unit="s", scale="log")
-        charts = [binned("Predicted against actual run time", axes, cells, (edges, edges), diagonal=True)]
+        charts = [binned("Actual against predicted run time", axes, cells, (edges, edges), diagonal=True)]
     first = window.start
     table = [[first + r["block"] * window.block, r["runs"], r["below_q50"], r["below_q90"]] for r in rows]
     notes = [RUNS_NOTE, f"Each row covers {window.block // DAY_S} days; a job at its time limit counts with the limit."]

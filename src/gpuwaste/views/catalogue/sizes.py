@@ -5,14 +5,24 @@ from typing import Final
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Axis, Chart
 from gpuwaste.show.view_document import Column, ViewFacts
-from gpuwaste.views.charting import ENDS, RUNS_NOTE, binned, columns_needed, decade_edges, gpus_note, size_text, words
+from gpuwaste.views.charting import (
+    ENDS,
+    RUNS_NOTE,
+    binned,
+    columns_needed,
+    decade_edges,
+    gpus_note,
+    size_range,
+    size_text,
+    words,
+)
 from gpuwaste.views.ranking import Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Size against run time"
 QUESTION: Final = "How large are the jobs, how long do they run, and how do they end?"
 SENTENCES: Final = (
-    "{runs} ran and ended; the most frequent size is {largest_class}: {largest_class_share} of them.",
+    "{runs} ran and ended; the most frequent size is {largest_class}: {largest_class_share} of the jobs.",
     "Jobs of {heavy_gpu_class} held the most GPU-hours: {heavy_gpu_share} of the GPU-hours.",
     "Jobs of {heavy_class} had the most run time: {heavy_share} of the run time of all jobs.",
 )
@@ -89,7 +99,8 @@ def _charts(rows: list[dict[str, int | str]]) -> list[Chart]:
             for row in own
         )
         title = _TITLES[kind]
-        axes = Axis(title="Run time", unit="s", scale="log"), Axis(title=title, unit=title, scale="log")
+        names = [size_range(level) for level in range(levels)]
+        axes = Axis(title="Run time", unit="s", scale="log"), Axis(title=title, scale="category", categories=names)
         heights = [0.5, *(2.0**level for level in range(levels))]
         charts.append(binned(f"{title} against run time", axes, cells, (decade_edges(columns), heights)))
     return charts

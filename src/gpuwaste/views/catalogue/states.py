@@ -13,7 +13,7 @@ TITLE: Final = "End states by user and account"
 QUESTION: Final = "How do jobs end, and whose jobs fail?"
 SENTENCES: Final = (
     "{failed_share} of the {judged} that ended failed; {cancelled_share} of them were cancelled.",
-    "{timeout_share} of them reached their time limit.",
+    "{timeout_share} of the jobs reached their time limit.",
     "The end state of {unknown_states+} is unknown; the shares are without them.",
     "User {top_user} had the most failed jobs: {top_user_failed}, {top_user_share} of all that failed.",
 )

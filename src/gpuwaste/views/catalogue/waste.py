@@ -19,10 +19,8 @@ QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
 SENTENCES: Final = (
     "{wasted_hours} were wasted, {wasted_share} of the {held_hours} that jobs held.",
     "{unknown_share+} of the GPU-hours are unknown.",
-    (
-        "User {top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
-        "the {most_users} with the most waste caused {most_users_share} of it."
-    ),
+    "User {top_user} wasted most: {top_user_hours}, {top_user_share} of all waste.",
+    "{most_users_share} of all waste is by {most_users}.",
     "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
     "The largest cause is {top_cause}: {top_cause_hours}.",
     "Jobs held {held_only_hours+}; their waste is unknown, because no agent reports GPUs.",
@@ -143,11 +141,10 @@ def _add_most(facts: ViewFacts, ranked: Mapping[str, Ranking[Counter[str]]]) -> 
             f"share of this {kind} in all waste",
         )
         own.add(facts, MOST_OF[kind], "GPU-hours", means, unnamed=named("", kind))
-    most = [value for value in ranked["user"].values[:_TOP] if value]
-    if most:
-        facts.add("most_users", len(most), "users", "users who wasted most")
-        whole = sum(ranked["user"].values)
-        facts.share("most_users_share", sum(most), whole, "their share of all waste")
+    values = ranked["user"].values
+    if len(values) > _TOP and values[_TOP]:  # else all users with waste: 100 %
+        facts.add("most_users", _TOP, "users", "users who wasted most")
+        facts.share("most_users_share", sum(values[:_TOP]), sum(values), "their share of all waste")
 
 
 def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:

@@ -139,6 +139,14 @@ def nasty() -> dict[str, Chart]:
         "no bins": Bins(title="B", x=use, y=use, x_edges=[], y_edges=[1, 0, NAN], layers=two_layers(0)),
         "empty bins": Bins(title="B", x=use, y=use, x_edges=[0, 1, 2], y_edges=[0, 1], layers=two_layers(0)),
         "one bin": Bins(title="B", x=use, y=use, x_edges=[0, 1], y_edges=[0, 1], layers=two_layers(1), diagonal=True),
+        "bins with names": Bins(
+            title="B",
+            x=use,
+            y=Axis(title="GPUs", scale="category", categories=[HOSTILE, LONG, "1", ""]),
+            x_edges=[0, 1],
+            y_edges=[0, 1, 2, 3, 4],
+            layers=[*two_layers(1), Layer(name="c", role="failed", counts=[1])],
+        ),
         "log bins from 0": Bins(
             title=HOSTILE,
             x=Axis(title=LONG, unit="s", scale="log"),

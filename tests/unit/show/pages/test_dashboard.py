@@ -1,6 +1,7 @@
 """The dashboard: the largest finding first, a small chart of each view, and views without data folded."""
 
 from bench.chart_samples import queue, waits
+from msgspec.structs import replace
 from tests.unit.show.pages.test_comparison_page import compared
 from tests.unit.show.pages.view_documents import view
 
@@ -72,5 +73,7 @@ def test_lost_gpu_hours_come_before_failed_jobs() -> None:
     hours, jobs = Finding("lost", "GPU-hours"), Finding("lost", "jobs", rest=True)
     assert weight(hours, tenth) > weight(jobs, tenth) == 1.9
     assert weight(hours, facts) == weight(None, tenth) == 0
+    everything = [replace(tenth[0], value=1.0)]
+    assert weight(hours, everything) < OVERVIEW, "where the GPU-hours went stays the first"
     order = by_finding([view(view=name, weight=of) for name, of in (("a", None), ("b", 0.0), ("c", 1.9), ("d", 2.1))])
     assert [document.view for document in order] == ["d", "c", "b", "a"]

@@ -32,11 +32,13 @@ def texts(scale: Scale, most: int) -> list[str]:
         (0, 1_250_000, "", ["0", "500 k", "1 M"]),
         (0, 7200, "s", ["0", "30 min", "1 h", "90 min", "2 h"]),
         (0, 259_200, "s", ["0", "1 d", "2 d", "3 d"]),
+        (0, 1, "jobs", ["0", "1"]),
+        (0, 1, "GPU-hours", ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
         (5, 5, "", ["5"]),
     ],
 )
 def test_linear_ticks_are_round(low: float, high: float, unit: str, expected: list[str]) -> None:
-    """Steps are 1, 2 or 5 times a power of ten; durations have those of a clock."""
+    """Steps are 1, 2 or 5 times a power of ten, for jobs whole numbers; durations have those of a clock."""
     assert texts(Linear(low, high, unit), 5 if unit != "s" else 4) == expected
 
 

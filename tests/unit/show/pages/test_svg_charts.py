@@ -25,8 +25,9 @@ from tests.unit.show.pages.drawings import (
     titles_of,
 )
 
-from gpuwaste.show.chart import Axis, Bars, Chart, Grid, Lines, Series
+from gpuwaste.show.chart import Axis, Bars, Bins, Chart, Grid, Layer, Lines, Series
 from gpuwaste.show.charts.draw import NARROW, WIDE, chart_file, chart_svg, file_policy
+from gpuwaste.views.dashboard import small
 
 CHARTS: Final[dict[str, Chart]] = {**all_kinds(jobs=10_000), **nasty()}
 _LARGEST_B: Final = 300_000
@@ -140,6 +141,44 @@ def test_a_bar_of_a_gantt_chart_has_its_place_and_its_words() -> None:
     spans = [span(start=-9e4, end=3600.0), span(start=90_000.0, end=99_000.0)]
     cut = bars_of(gantt(spans=spans))
     assert [float(one.attrib["x"]) for one in cut] == [left], "the one is cut at the edge, the other is outside"
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+def test_rows_of_a_grid_have_their_names_in_full(size: int) -> None:
+    """The classes of size are next to their rows, the smallest at the bottom, and no row has an edge as its tick."""
+    axis, names = Axis(title="Run time", unit="s", scale="log"), ["1", "2", "3-4", "5-8"]
+    chart = Bins(
+        title="GPUs against run time", x=axis, y=Axis(title="GPUs", scale="category", categories=names),
+        x_edges=[1, 10, 100], y_edges=[0.5, 1, 2, 4, 8],
+        layers=[Layer(name="completed", role="completed", counts=[1] * 8)],
+    )  # fmt: skip
+    found = {text.words: text.base for text in texts_of(root_of(chart_svg(chart, size)))}
+    assert sorted(names, key=lambda name: -found[name]) == names
+    assert "0.5" not in found
+
+
+def test_small_charts_are_level() -> None:
+    """In the width of a card, charts of each kind with two axes are equally high, up to one line of their legend."""
+    charts = [small(all_kinds(jobs=1000)[name]) for name in ("bars", "lines", "bins", "grid")]
+    heights = [float(root_of(chart_svg(chart, NARROW)).attrib["height"]) for chart in charts]
+    assert max(heights) - min(heights) <= 24, heights
+
+
+def test_rounded_parts_of_a_whole_end_at_100_percent() -> None:
+    """Percentages that add up to 100.02 after rounding have an axis to 100, not to 150."""
+    parts = [Series(name=name, role="main", y=[33.34]) for name in ("a", "b", "c")]
+    chart = bars(x=Axis(title="Month", scale="category", categories=["May"]), y=Axis(title="%", unit="%"), at=[0],
+                 series=parts, sideways=True)  # fmt: skip
+    texts = [text.words for text in texts_of(root_of(chart_svg(chart)))]
+    assert "100" in texts
+    assert not {"120", "140", "150"} & set(texts)
+
+
+def test_the_longest_name_of_bars_is_in_full() -> None:
+    """The room left of the bars is that of the longest name: rounding does not cut its end."""
+    for longest in ("user106", "user9", "gpu-node-17", "W.i"):
+        axis = Axis(title="user", scale="category", categories=["a", longest, "c"])
+        assert longest in [text.words for text in texts_of(root_of(chart_svg(bars(x=axis, sideways=True))))]
 
 
 def test_a_name_that_is_cut_is_in_full_in_its_title() -> None:
