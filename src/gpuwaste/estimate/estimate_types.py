@@ -28,7 +28,7 @@ class EstimateOnGpu(Struct, kw_only=True, frozen=True):
 
     gpu: str
     mig: Annotated[str, Meta(description="Size of the MIG instance; empty for the whole GPU.")] = ""
-    capacity_b: Annotated[int, Meta(description="Bytes that it offers to a program.")]
+    capacity_b: Annotated[int, Meta(description="Bytes available to a program.")]
     fits: Literal["fits", "does not fit", "too close to tell"]
     step_s: MaybeSeconds = None
     step_low_s: MaybeSeconds = None
@@ -68,7 +68,7 @@ class EstimateChoice(Struct, kw_only=True, frozen=True):
     memory_b: Annotated[int, Meta(description="Bytes on one GPU, not sharded, CUDA context included.")]
     memory_low_b: Bytes
     memory_high_b: Bytes
-    capacity_b: Annotated[int, Meta(description="Bytes that one GPU offers to a program.")]
+    capacity_b: Annotated[int, Meta(description="Bytes of one GPU that a program can use.")]
     fits: Annotated[
         str,
         Meta(

@@ -68,7 +68,9 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
     memory_b: _MaybeBytes = None
     memory_low_b: _MaybeBytes = None
     memory_high_b: _MaybeBytes = None
-    capacity_b: Annotated[_Whole | None, Meta(description="Bytes that one GPU offers; null: type not known.")] = None
+    capacity_b: Annotated[
+        _Whole | None, Meta(description="Bytes of one GPU that a program can use; null: type not known.")
+    ] = None
     fits: Annotated[_Text, Meta(description="fits, does not fit, too close to tell; empty: not known.")] = ""
     basis: Annotated[_Text, Meta(description="What run time and memory are based on.")] = ""
     refused: Annotated[_Text, Meta(description="Why there is no run time; empty where there is one.")] = ""

@@ -223,7 +223,7 @@ class CommandClient:
             rows = json.loads(output.stdout.decode("utf-8", "surrogateescape"), strict=False)["jobs"]
             return {int(row["job_id"]): storable(str(row["name"])) for row in rows}
         except (ValueError, KeyError, TypeError) as error:
-            raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
+            raise ParseError(f"squeue --json: cannot read its output: {error}") from error
 
     def _table(self, what: str, columns: tuple[str, ...], *words: str) -> tuple[Row, ...]:
         text = self._sacctmgr("show", what, *words, f"format={','.join(columns)}")
