@@ -29,7 +29,7 @@ def submit_and_tell(options: argparse.Namespace, config: Config, what: str, logs
     try:
         job = submit(words, _TIMEOUT_S, config.common.slurm_conf)
     except SlurmError as error:
-        raise SlurmError(f"{what} --as-job: Slurm did not take the job: {error}") from error
+        raise SlurmError(f"{what} --as-job: Slurm rejected the job: {error}") from error
     sys.stdout.write(f"submitted as job {job}; log: {logs / f'{what}-{job}.log'}\n")
     return 0
 

@@ -14,7 +14,7 @@ class EstimatedProgram(Struct, kw_only=True, frozen=True):
 
     name: str
     source: Annotated[str, Meta(description="hlo, stablehlo, onnx, torch or jax.")]
-    fingerprint: Annotated[str, Meta(description="sha256 of what it computes and keeps, without names.")]
+    fingerprint: Annotated[str, Meta(description="SHA-256 of its operations and buffers, without names.")]
     operations: Annotated[float, Meta(description="Operations in one step, loops trip by trip.")]
     flops: Annotated[float, Meta(description="FLOPs of one step: matrix products, convolutions, transforms.")]
     moved_b: Annotated[float, Meta(description="Bytes that one step reads and writes.")]

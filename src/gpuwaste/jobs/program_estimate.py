@@ -56,7 +56,7 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
 
     program: Annotated[_Text, Meta(description="The program's fingerprint.")]
     steps: Annotated[_Whole | None, Meta(description="Steps that are declared; null: none.")] = None
-    gpu: Annotated[_Text, Meta(description="GPU type that it is for; empty: not known.")] = ""
+    gpu: Annotated[_Text, Meta(description="GPU type of the estimate; empty: not known.")] = ""
     gpus: _Whole = 0
     estimator: Annotated[Estimator, Meta(description="Which estimator gives the run time; empty: none.")] = ""
     step_s: _MaybeSeconds = None

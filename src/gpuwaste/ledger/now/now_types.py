@@ -113,7 +113,7 @@ class NowDocument(Document, kw_only=True, frozen=True):
     document: Literal["now"] = "now"
     schema: int = 1
     recorded: Recorded
-    generated: Annotated[int, Meta(description="When the figures were taken together, UTC seconds.")]
+    generated: Annotated[int, Meta(description="When the figures were computed, UTC seconds.")]
     ages: NowAges
     totals: NowTotals
     idle: Annotated[list[IdleJob], Meta(description="The largest waste first.")]

@@ -46,7 +46,7 @@ class DeviceRow(GpuTime, frozen=True):
     t0: Annotated[float | None, Meta(description="When the agent first saw it held, UTC seconds.")]
     t1: Annotated[float | None, Meta(description="When the agent last saw it held, UTC seconds.")]
     level: Annotated[str, Meta(description="The level of its mean: none, low, moderate, high, unknown.")]
-    untouched: Annotated[bool, Meta(description="Whether no process was seen on it.")]
+    untouched: Annotated[bool, Meta(description="Whether no process was ever seen on the GPU.")]
     provisional: bool
     final: Annotated[bool | None, Meta(description="Whether its last hour was reported.")]
     under_used: Annotated[bool | None, Meta(description="null: the rule does not apply.")]
@@ -92,7 +92,7 @@ class RunRow(Struct, kw_only=True, frozen=True):
     nodes: Annotated[str, Meta(description="A hostlist.")]
     cpus: int | None
     gpus: int | None
-    gpus_beyond: Annotated[int, Meta(description="GPUs that agents reported and accounting did not give.")]
+    gpus_beyond: Annotated[int, Meta(description="GPUs that agents reported but accounting did not allocate.")]
     gpu_type: str
     exit_code: int | None
     exit_signal: int | None
@@ -191,7 +191,7 @@ class Neighbours(Struct, kw_only=True, frozen=True):
     printed_id: Annotated[str, Meta(description="The run on the same nodes, as Slurm prints it.")] = field(name="jobid")
     runs: int
     others: Annotated[int, Meta(description="Number of `runs` that the reader may not see.")]
-    complete: Annotated[bool, Meta(description="Whether every run of that time was compared.")]
+    complete: Annotated[bool, Meta(description="Whether all runs of that time were compared.")]
     listed: Annotated[list[Neighbour], Meta(description="The largest number of GPUs first, 50 at most.")]
 
 

@@ -32,8 +32,8 @@ _NO_NAMES: Final = log_event.warning(
 )
 _AMBIGUOUS: Final = log_event.warning(
     "job-record-ambiguous: a record of scontrol cannot be read: {reason}{again}",
-    "Often a job's name or comment that imitates fields. The GPUs of that job are unknown to this source. Report it "
-    "with `scontrol show job -d ID`.",
+    "Often the job's name or comment looks like fields of Slurm. The GPUs of that job are unknown to this source. "
+    "Report it with `scontrol show job -d ID`.",
 )
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")

@@ -31,7 +31,7 @@ class FileSystem(FromSite):
 
     file_system: Annotated[Name, Meta(description="Such as /scratch.")]
     used_ratio: Annotated[Ratio | None, Meta(description="Used share, 0 to 1; null: not known.")] = None
-    users: Annotated[Texts, Meta(description="Users whose quota it is about; empty: all.")] = ()
+    users: Annotated[Texts, Meta(description="Users with this quota; empty: all.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
