@@ -175,7 +175,7 @@ def test_an_actor_that_lost_the_lease_changes_nothing(scene: ActorScene) -> None
 @pytest.mark.parametrize(
     ("settings", "expires_s", "end"),
     [
-        ({}, -1, ("expired", "nobody took it in time")),
+        ({}, -1, ("expired", "no actor took the action in time")),
         ({"exempt_accounts": frozenset({"proj1"})}, 60, ("moot", "account proj1 is exempt: [actor] exempt_accounts")),
         ({"exempt_users": frozenset({"alice"})}, 60, ("moot", "user alice is exempt: [actor] exempt_users")),
         ({"kinds": ("comment",)}, 60, ("intended", "")),

@@ -40,7 +40,7 @@ class ControlServer:
             listener.listen()
         except OSError as error:
             listener.close()
-            raise GpuwasteError(f"{self._path}: cannot be made: {error.strerror or error}") from error
+            raise GpuwasteError(f"{self._path}: cannot be created: {error.strerror or error}") from error
         self._server = RequestServer("control", listener, self._answer, _LIMITS)
 
     def start(self) -> None:

@@ -33,7 +33,7 @@ _NO_ACCESS: Final = log_event.error(
 )
 _NOT_FOLDED: Final = log_event.error(
     "raw-samples-not-folded: cannot fold raw samples, retry with the next segment: {error}",
-    "Samples stay in `raw/*.samples`; nothing is lost. Disk, permissions, or a program has the day file open.",
+    "Samples stay in `raw/*.samples`; nothing is lost. Check disk, permissions, and who has the day file open.",
 )
 _DAY_SKIPPED: Final = log_event.warning(
     "raw-samples-day-skipped: cannot read a day of raw samples, day skipped: {error}",

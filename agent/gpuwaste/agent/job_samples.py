@@ -34,7 +34,7 @@ from gpuwaste.store.database import Database
 
 _NOT_READ: Final = log_event.warning(
     "job-samples-day-skipped: cannot read a file of raw samples for a job's curves: {error}",
-    "That day is missing in the curves. Reports do not need it. Disk, permissions?",
+    "That day is missing in the curves. Reports do not need it. Check the disk and the permissions.",
 )
 DEADLINE_S: Final = 15
 _MOST_VALUES: Final = 16 * MOST_POINTS  # per quantity, over all GPUs: fewer instants for many GPUs

@@ -42,7 +42,7 @@ _FOLDER_ENDED: Final = log_event.warning(
 )
 _NOT_DELETED: Final = log_event.warning(
     "raw-samples-not-deleted: cannot delete {file}: {error}",
-    "Permissions of `[agent] state_dir`? Its disk fills up.",
+    "Check the permissions of `[agent] state_dir`; its disk fills up.",
 )
 RAW: Final = "raw"
 _SEGMENT_US: Final = 15 * 60 * 1_000_000

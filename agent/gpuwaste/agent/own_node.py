@@ -17,7 +17,7 @@ from gpuwaste.slurm.formats.list_conf import asked_places, existing_conf
 
 _WAITING: Final = log_event.error(
     "agent-waits-for-slurm: waiting for Slurm: {error}",
-    "The agent starts when slurmctld answers: is slurmctld up, is `slurm_conf` right?",
+    "The agent starts when slurmctld answers: check slurmctld and `slurm_conf`.",
 )
 
 _RETRY_S: Final = (5.0, 60.0)

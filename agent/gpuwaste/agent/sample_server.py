@@ -25,7 +25,7 @@ from gpuwaste.net.sample_query import MOST_ANSWER_B, SampleQuestion
 
 _ENDED: Final = log_event.warning(
     "job-samples-failed: cannot read the samples of a run for the hub: {error}",
-    "The hub says so where the curves would be. Killed (signal 9: out of memory?) or too slow (signal 14)?",
+    "The job's page shows this in place of the curves. Signal 9: killed, often out of memory. Signal 14: too slow.",
 )
 _WAIT_S: Final = 17.0  # longer than the child's own deadline: only a hanging disk takes so long
 

@@ -31,7 +31,7 @@ from gpuwaste.ledger.gpu_sample import UnknownReason
 
 _CLOCK_SET: Final = log_event.warning(
     "clock-set: wall clock was set, GPU use of this interval is unknown",
-    "Nothing; check chrony if it happens often.",
+    "Nothing to do; check chrony if it happens often.",
 )
 _CROSS_CHECK: Final = log_event.info(
     "memory-differs: {source} reads another memory use of {about} than the collector before"
@@ -41,8 +41,8 @@ _MAP_FAILED: Final = log_event.error(
     "A bug in gpuwaste; sampling continues. Report the line.",
 )
 _SINK_FAILED: Final = log_event.error(
-    "sink-failed: cannot keep {about}: {error}",
-    "What was measured cannot be written: `hours` (outbox), `raw samples` (segments), `health file`. Check the disk "
+    "sink-failed: cannot write {about}: {error}",
+    "Measurements cannot be written: `hours` (outbox), `raw samples` (segments), `health file`. Check the disk "
     "and the permissions of `state_dir` and `run_dir`.",
 )
 _RELEASED: Final = log_event.info("gpus-released: GPUs released for {seconds:g} s")

@@ -23,7 +23,7 @@ from gpuwaste.slurm.run_key import RunKey
 
 _DAMAGED: Final = log_event.warning(
     "raw-samples-damaged: {file}: damaged from byte {start} to {end}, those samples are lost",
-    "The disk changed what was written: see `dmesg` and `smartctl`.",
+    "The disk returned other data than was written: see `dmesg` and `smartctl`.",
 )
 _MARK: Final = b"\xf5gw1"
 _HEAD: Final = struct.Struct("<4sII")

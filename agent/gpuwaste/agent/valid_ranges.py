@@ -18,8 +18,8 @@ from gpuwaste.ledger.gpu_sample import UnknownReason
 
 _IMPOSSIBLE: Final = log_event.warning(
     "impossible-value: collector {source}: impossible value ({reason}): {about}: counted as unknown",
-    "The driver's fault: update the driver or its firmware. How often it happens: "
-    "`gpuwaste_agent_invalid_values_total`.",
+    "A fault of the driver: update the driver or its firmware. "
+    "`gpuwaste_agent_invalid_values_total` counts such values.",
 )
 _T = TypeVar("_T", GpuIdentity, GpuReading, GpuProfile)
 

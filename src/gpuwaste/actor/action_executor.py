@@ -39,11 +39,11 @@ _MARGIN_S: Final = 5.0  # of the lease: the hub counts full seconds, and a stopp
 _LOOK_S: Final = 1.0  # between two looks for a confirmation
 _NO_SLURM: Final = log_event.warning(
     "actor-slurm-unreachable: cannot read {subject} from Slurm, action {kind} waits: {error}",
-    "slurmctld is down or slow. The action is tried again until it expires.",
+    "slurmctld is down or slow. The action is retried until it expires.",
 )
 _NOT_SENT: Final = log_event.warning(
     "action-not-sent: {kind} of {subject} is not sent: {reason}",
-    "A stop, the rate or an expiry. The action waits until it expires.",
+    "Actions are stopped, the hourly limit is reached, or the action has expired. It waits until it expires.",
 )
 
 

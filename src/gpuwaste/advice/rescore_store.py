@@ -34,7 +34,7 @@ class Rescore:
     moment: Moment
     at_utc: Annotated[int, Meta(description="When it was predicted, UTC seconds.")]
     p: Annotated[Mapping[str, float], Meta(description="Probability by target.")] = field(default_factory=dict)
-    limit_p: Annotated[float | None, Meta(description="Of reaching the time limit, given how long the run lasts.")] = (
+    limit_p: Annotated[float | None, Meta(description="Probability of the time limit, given the run time so far.")] = (
         None
     )
     limit_at: Annotated[int | None, Meta(description="When the time limit is reached, UTC seconds.")] = None

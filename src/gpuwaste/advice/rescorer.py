@@ -29,7 +29,7 @@ MOST: Final = 5000  # runs read from the store at a time
 PAGE: Final = 250  # runs scored at a time: the longest that other predictions wait
 _FAILED: Final = log_event.warning(
     "rescoring-failed: cannot predict running jobs again: {error}",
-    "The store, the model, or `[notify] address_file`. Retried each minute; jobs that end before then are left out.",
+    "Check the store, the model and `[notify] address_file`. Retried each minute; jobs that end first are left out.",
 )
 
 

@@ -45,7 +45,7 @@ class VerdictJournal(Part):
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o750)
         except OSError as error:
-            raise StoreError(f"{directory}: cannot be made: {error.strerror}: see [advisor] state_dir") from error
+            raise StoreError(f"{directory}: cannot be created: {error.strerror}: see [advisor] state_dir") from error
         self._path, self._fd = self.open_next()
 
     @classmethod

@@ -24,12 +24,12 @@ def submit_and_tell(options: argparse.Namespace, config: Config, what: str, logs
     try:
         logs.mkdir(mode=0o750, parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{logs}: cannot be made: {error.strerror}: --as-job needs it on shared disk") from error
+        raise UsageError(f"{logs}: cannot be created: {error.strerror}: --as-job needs it on shared disk") from error
     words = sbatch_words(options, what, logs, options.command_line)
     try:
         job = submit(words, _TIMEOUT_S, config.common.slurm_conf)
     except SlurmError as error:
-        raise SlurmError(f"{what} --as-job: Slurm did not take the job: {error}") from error
+        raise SlurmError(f"{what} --as-job: Slurm rejected the job: {error}") from error
     sys.stdout.write(f"submitted as job {job}; log: {logs / f'{what}-{job}.log'}\n")
     return 0
 

@@ -176,7 +176,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
         (not agent.collectors, "[agent] collectors is empty: nothing would be measured: name nvml and host"),
         (
             agent.ship_every_s < agent.interval_s,
-            "[agent] ship_every_s is less than interval_s: nothing new would be there to ship",
+            "[agent] ship_every_s is less than interval_s: there would be no new data to send",
         ),
         (
             plugin.breaker_max_ms < plugin.breaker_first_ms,
@@ -184,7 +184,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
         ),
         (
             plugin.stale_s < advisor.stale_s,
-            "[plugin] stale_s is less than [advisor] stale_s: the plugins would drop advice that is still given",
+            "[plugin] stale_s is less than [advisor] stale_s: the plugins would drop advice that is still valid",
         ),
     )
     yield from (words for wrong, words in pairs if wrong)

@@ -229,7 +229,7 @@ def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:
                 yield f"[{section}] socket {path}: exists but is not a socket: remove it or set another path"
         except FileNotFoundError:
             if section == "hub" and not path.parent.is_dir():
-                yield f"[{section}] socket {path}: {path.parent} is no directory: make it or set another path"
+                yield f"[{section}] socket {path}: {path.parent} is not a directory: create it or set another path"
         except OSError as error:
             yield f"[{section}] socket {path}: {error.strerror}"
 

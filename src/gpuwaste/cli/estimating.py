@@ -133,5 +133,7 @@ def _notes(program: Program, memory: MemoryEstimate, places: list[Fit]) -> list[
             "XLA_PYTHON_CLIENT_MEM_FRACTION=0.95"
         )
     if places and all(place.verdict == "does not fit" for place in places):
-        notes.append("it fits on no requested GPU: use a smaller batch, or split the program over several GPUs")
+        notes.append(
+            "the program fits on none of the GPUs: use a smaller batch, or split the program over several GPUs"
+        )
     return notes

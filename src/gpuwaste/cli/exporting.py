@@ -34,7 +34,7 @@ class _Counted:
     def words(self) -> Iterator[str]:
         """Yield a line for each reason."""
         if self.open:
-            yield f"{self.open} runs left out: not ended, or GPUs not reported to their end: export again later"
+            yield f"{self.open} runs left out: still running, or GPU reports incomplete: export again later"
         if self.unwritten:
             yield f"{self.unwritten} runs left out: figures that the format needs are unknown, or the job runs again"
         if self.beyond:

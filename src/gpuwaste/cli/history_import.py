@@ -245,7 +245,7 @@ def _line(result: "ImportResult") -> str:
         for name, first in sorted(result.unread.items())
     ]
     if result.notes.get("twice"):
-        lines.append(f"  {result.notes['twice']:,} rows repeat a run that an earlier row has")
+        lines.append(f"  {result.notes['twice']:,} rows repeat the run of an earlier row")
     return "\n".join(lines) + "\n"
 
 

@@ -52,4 +52,4 @@ def url_of(answer: Mapping[str, Any]) -> tuple[str, int]:
     match answer:
         case {"url": str(url), "expires_s": int(seconds)} if _LINK.fullmatch(url):
             return url, seconds
-    raise WireError("the hub's answer has no link: is it of another version?")
+    raise WireError("the hub's answer has no link: does it run another version?")

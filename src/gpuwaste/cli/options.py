@@ -54,14 +54,14 @@ SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
     "threads": (("--threads",), "N", "CPU threads to use", count_word),
     "trials": (("--trials",), "N", "trials of the parameter search per target, 0 for no search", count_word),
     "targets": (("--targets",), "NAMES", "targets to predict, separated by commas", None),
-    "from": (("--from",), "FILE", "read jobs from this file: sacct, SWF, CSV or a store, as it begins", path_word),
+    "from": (("--from",), "FILE", "read jobs from this file: sacct, SWF, CSV or a store (detected)", path_word),
     "store": (("--store",), "FILE", "read jobs from a store that gpuwaste history import wrote", path_word),
     "swf": (("--swf",), "FILE", "read jobs from a log in Standard Workload Format", path_word),
     "sacct": (("--sacct",), "FILE", "read jobs from the output of sacct -P or --json (plain, xz, gz, bz2)", path_word),
     "csv-file": (("--csv-file",), "FILE", "read jobs from a CSV file, columns as in --mapping", path_word),
-    "mapping": (("--mapping",), "TOML", "for CSV: which column is which field", path_word),
+    "mapping": (("--mapping",), "TOML", "for CSV: file that maps columns to fields", path_word),
     "delimiter": (("--delimiter",), "TEXT", "for output of sacct: column separator", None),
-    "time-zone": (("--time-zone",), "ZONE", "time zone of dates that name none", None),
+    "time-zone": (("--time-zone",), "ZONE", "time zone of dates without one", None),
     "models-dir": (("--models-dir",), "DIR", "directory of the models", path_word),
     "policies": (("--policies",), "DIR", "directory of the policies", path_word),
     "config": (("--config",), "FILE", "configuration file", path_word),
@@ -183,7 +183,7 @@ def typed(raw: Mapping[str, Any], kind: type[D], *, printed: bool) -> D:
     try:
         document = convert(raw, kind, "the hub's answer")
     except ParseError as error:
-        raise ParseError(f"{error}: is the hub of another version?") from error
+        raise ParseError(f"{error}: does the hub run another version?") from error
     return _harmless(document) if printed else document
 
 

@@ -75,7 +75,7 @@ def own_program(config: Config, script: str, comment: str, folder: Path | None) 
     try:
         program, tie = _from_script(script, folder, tie, notes)
     except GpuwasteError as error:
-        notes.append(f"the program is not read: {error}")
+        notes.append(f"cannot read the program: {error}")
     if tie is None:
         return None, notes
     try:

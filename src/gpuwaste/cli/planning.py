@@ -201,7 +201,7 @@ def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected |
     answer = convert(hub_client(config, COMPILING_S).expect(sent), ExpectAnswer, "the hub's plan")
     if len(answer.expected) != len(requests):
         raise WireError(
-            f"the hub answered {len(answer.expected)} of {len(requests)} requests: is it of another version?"
+            f"the hub answered {len(answer.expected)} of {len(requests)} requests: does it run another version?"
         )
     return [None if one is None else (one.start, one.end) for one in answer.expected]
 

@@ -51,7 +51,7 @@ def missing_words(error: ImportError) -> str:
     if package == "gpuwaste":
         room = rest.partition(".")[0]
         own = _PACKAGES.get(room, room)
-        what = f"install gpuwaste-{own}" if own in _PARTS else "the installation is not complete: repeat it"
+        what = f"install gpuwaste-{own}" if own in _PARTS else "the installation is incomplete: install gpuwaste again"
         return f"no module {name} on this host: {what}" if isinstance(error, ModuleNotFoundError) and room else ""
     if not package:
         return ""

@@ -37,7 +37,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
         "--speed",
         type=_speed,
         metavar="N",
-        help=f"with --engine: seconds of the played clock in a second (default: {_DEFAULT_SPEED})",
+        help=f"with --engine: simulated seconds per real second (default: {_DEFAULT_SPEED})",
     )
 
 

@@ -22,7 +22,7 @@ def add_seeds(parser: Any) -> None:
         "--seeds",
         type=_seeds_word,
         metavar="N",
-        help="simulate with N seeds, each one higher, and print means with intervals over them",
+        help="simulate with N consecutive seeds and print means with intervals over them",
     )
 
 

@@ -79,7 +79,7 @@ def _on_trial(registry: "Registry") -> str:
     if name is None or not 0 <= age_s < _MIN_TRIAL_DAYS * DAY_S:
         return ""
     return (
-        f"{name.name} has been on trial for {age_s / DAY_S:.1f} days, {_MIN_TRIAL_DAYS:g} at least: nothing trained\n"
+        f"{name.name} has been on trial for {age_s / DAY_S:.1f} of at least {_MIN_TRIAL_DAYS:g} days: nothing trained\n"
     )
 
 

@@ -101,7 +101,7 @@ class _HubAnswers:
         try:
             return convert(ask_hub(self._config, path, parameters, LONG_PATIENCE_S), kind, "the hub's answer")
         except ParseError as error:
-            raise ParseError(f"{error}: is the hub of another version?") from error
+            raise ParseError(f"{error}: does the hub run another version?") from error
 
 
 def _asked(period: ViewPeriod) -> dict[str, str | int]:

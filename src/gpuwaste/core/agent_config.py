@@ -28,7 +28,7 @@ class AgentConfig:
     metrics_token_file: str = key("", "File with the bearer token that a scrape must send; empty: none.")
     serve_samples: bool = key(
         default=True,
-        text="Also answer the hub, proven by munge, with the samples of a run; never anybody else. Needs listen.",
+        text="Serve the samples of a run to the hub (authenticated by munge), to nobody else. Needs listen.",
     )
     jobstats_metrics: bool = key(
         default=False,

@@ -66,7 +66,7 @@ class BundleStatus(Struct, kw_only=True, frozen=True):
     champion: Annotated[bool, Meta(description="Whether it is in use.")]
     challenger: Annotated[bool, Meta(description="Whether it is on trial.")] = False
     hash: Annotated[str, Meta(description="sha256 of the manifest, hex; empty: not readable.")]
-    problem: Annotated[str, Meta(description="Why it cannot be used; empty: nothing.")]
+    problem: Annotated[str, Meta(description="Why it cannot be used; empty: it can.")]
 
 
 class BundleEntry(BundleStatus, Generic[M], kw_only=True, frozen=True):

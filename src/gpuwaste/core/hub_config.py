@@ -50,16 +50,18 @@ class HubServiceConfig:
         "Directory of the lake's Parquet files, accessible only to the hub's user; or a folder in S3: s3://BUCKET/FOLDER.",
     )
     lake_s3_endpoint: str = key(
-        "", "The S3 service, such as https://s3.example.org:9000; empty: AWS's of lake_s3_region."
+        "", "URL of the S3 service, such as https://s3.example.org:9000; empty: AWS in lake_s3_region."
     )
     lake_s3_region: str = key("us-east-1", "Region of the bucket; many services other than AWS ignore it.")
     lake_s3_keys_file: str = key(
-        "", "File with the bucket's keys as AWS's tools have them, section [default]; not readable by other users."
+        "", "File with the bucket's keys, section [default] in the format of AWS's tools; not readable by other users."
     )
-    lake_s3_ca_file: str = key("", "PEM certificates that the S3 service's is checked against; empty: the host's.")
+    lake_s3_ca_file: str = key(
+        "", "PEM file of the CA that signed the S3 service's certificate; empty: the system's CAs."
+    )
     agent_user: str = key("gpuwaste", "User of the agents: rows from another uid are rejected.")
     actor_user: str = key(
-        "gpuwaste-actor", "User of the actor, the only one that gets actions to take; no such user: nobody gets any."
+        "gpuwaste-actor", "User of the actor; only this user gets actions. If the user does not exist, nobody gets any."
     )
     check_origin: bool = key(
         default=True, text="Reject hour rows whose credential was created on another host than the node."
@@ -100,7 +102,7 @@ class HubServiceConfig:
         "/etc/gpuwaste/inlets.d", "Directory of inlets for events of other systems, one TOML file each."
     )
     rules_dir: str = key(
-        "/etc/gpuwaste/rules.d", "Directory of rules, one TOML file each; without any, nothing is ever done."
+        "/etc/gpuwaste/rules.d", "Directory of rules, one TOML file each; without any, gpuwaste takes no action."
     )
     staff_groups: tuple[str, ...] = key((), "Unix groups whose members may see all jobs.", site=("hpcstaff",))
     user_names_file: str = key(
@@ -129,7 +131,7 @@ class WebConfig:
     proxy_users: tuple[str, ...] = key(
         (),
         "Users of reverse proxies, such as www-data, that connect to [hub] socket and name the user in proxy_header;"
-        " no other process of these users may be controlled by users.",
+        " users must not control any other process of theirs.",
     )
     proxy_header: str = key("X-Remote-User", "Header in which such a proxy names the user who has signed in to it.")
     idle_h: float = key(2.0, "Maximum time between two requests of a session, hours.")

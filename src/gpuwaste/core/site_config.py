@@ -19,7 +19,7 @@ class CommonConfig:
     munge_socket: str = key("", "Socket of munged; empty: munge's default.")
     slurm_conf: str = key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")
     slurm_timeout_s: float = key(
-        20.0, "Timeout of a Slurm command; for the actor 25 at most, so that a command ends before its lease does."
+        20.0, "Timeout of a Slurm command; for the actor 25 at most: a command must end before the actor's lease."
     )
     slurmrestd_url: str = key(
         "", "URL of slurmrestd, http(s)://HOST:PORT or unix:/PATH; empty: slurmrestd is not used."
@@ -52,9 +52,9 @@ class AnalyticsConfig:
     model_url: str = key(
         "",
         "URL of an OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:8000/v1; it gets"
-        " sentences without values. Empty: sentences are by rules.",
+        " sentences without values. Empty: sentences are written by rules.",
     )
-    model: str = key("", "Name by which that server knows the model.")
+    model: str = key("", "Name of the model on that server.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ class UnderUse:
 
     below_pct: Annotated[float, Meta(description="Mean utilization below which a GPU is under-used, percent.")] = 5.0
     min_s: Annotated[float, Meta(description="Runs up to this long are not judged, seconds.")] = 30.0
-    min_coverage: Annotated[float, Meta(description="Known share of the allocation that it takes, 0 to 1.")] = 0.8
+    min_coverage: Annotated[float, Meta(description="Minimum known share of the allocation, 0 to 1.")] = 0.8
 
     @property
     def below_ratio(self) -> float:

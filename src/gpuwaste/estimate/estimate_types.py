@@ -14,7 +14,7 @@ class EstimatedProgram(Struct, kw_only=True, frozen=True):
 
     name: str
     source: Annotated[str, Meta(description="hlo, stablehlo, onnx, torch or jax.")]
-    fingerprint: Annotated[str, Meta(description="sha256 of what it computes and keeps, without names.")]
+    fingerprint: Annotated[str, Meta(description="SHA-256 of its operations and buffers, without names.")]
     operations: Annotated[float, Meta(description="Operations in one step, loops trip by trip.")]
     flops: Annotated[float, Meta(description="FLOPs of one step: matrix products, convolutions, transforms.")]
     moved_b: Annotated[float, Meta(description="Bytes that one step reads and writes.")]
@@ -28,7 +28,7 @@ class EstimateOnGpu(Struct, kw_only=True, frozen=True):
 
     gpu: str
     mig: Annotated[str, Meta(description="Size of the MIG instance; empty for the whole GPU.")] = ""
-    capacity_b: Annotated[int, Meta(description="Bytes that it offers to a program.")]
+    capacity_b: Annotated[int, Meta(description="Bytes available to a program.")]
     fits: Literal["fits", "does not fit", "too close to tell"]
     step_s: MaybeSeconds = None
     step_low_s: MaybeSeconds = None
@@ -68,7 +68,7 @@ class EstimateChoice(Struct, kw_only=True, frozen=True):
     memory_b: Annotated[int, Meta(description="Bytes on one GPU, not sharded, CUDA context included.")]
     memory_low_b: Bytes
     memory_high_b: Bytes
-    capacity_b: Annotated[int, Meta(description="Bytes that one GPU offers to a program.")]
+    capacity_b: Annotated[int, Meta(description="Bytes of one GPU that a program can use.")]
     fits: Annotated[
         str,
         Meta(

@@ -42,7 +42,7 @@ class TimeCardType(Struct, kw_only=True, frozen=True):
     programs: int
     families: int
     own_runs: Annotated[int, Meta(description="Runs of the site's users among the programs.")]
-    left_out: Annotated[Mapping[str, int], Meta(description="Records that were not learnt from, by reason.")]
+    left_out: Annotated[Mapping[str, int], Meta(description="Records left out of the training, by reason.")]
     figures: list[TimeFigures]
 
 
@@ -52,8 +52,8 @@ class TimeCard(Document, kw_only=True, frozen=True):
     document: Literal["time-card"] = "time-card"
     name: str
     created_utc: Utc
-    seconds: Annotated[Mapping[str, float], Meta(description="What each stage of the training took.")]
-    promoted: Annotated[bool, Meta(description="Whether it was put in use at once.")]
+    seconds: Annotated[Mapping[str, float], Meta(description="Duration of each stage of the training, seconds.")]
+    promoted: Annotated[bool, Meta(description="Whether it was promoted at once.")]
     types: list[TimeCardType]
 
 

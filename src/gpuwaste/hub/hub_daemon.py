@@ -36,8 +36,8 @@ _STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on
 _STOPPED: Final = log_event.info("hub-stopped: hub has stopped")
 _GIVEN_UP: Final = log_event.error(
     "store-given-up: DuckDB rejects the store until it is opened again, this hub stops: {reason}",
-    "The service starts again and has all that was committed. Make room where the disk is full; without that cause it"
-    " is a defect of DuckDB: please report the line.",
+    "The service starts again and has all that was committed. Free space if the disk is full; otherwise it is a bug"
+    " of DuckDB: please report the line.",
 )
 _M_ARENA_MAX: Final = -8  # mallopt(3), glibc's malloc.h
 _ARENAS: Final = 2

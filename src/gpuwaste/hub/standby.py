@@ -37,8 +37,8 @@ _STOP_S: Final = 1.0  # for a thread that may hang
 _READS: Final = log_event.info("hub-answers-reads: this hub is a standby and answers reads of the lake on {places}")
 _CANNOT: Final = log_event.warning(
     "hub-cannot-read: this hub is a standby and answers no reads, retry in {seconds:.0f} s: {error}",
-    "PostgreSQL or Slurm does not answer, or hubs of two versions run on one lake. The hub takes the lake over all the"
-    " same when the active hub stops.",
+    "PostgreSQL or Slurm does not answer, or hubs of two versions run on one lake. This hub still takes over"
+    " when the active hub stops.",
 )
 
 

@@ -15,7 +15,9 @@ from gpuwaste.show.resource import Reading, Resource
 MAX_HISTORY: Final = 10_000
 _EVENT: Final[Any] = EVENT_CODEC.struct
 HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
-HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; continue with `next` as `after`."
+HistoryAnswer.__doc__ = (
+    "Job events in order; `under_use`: thresholds for under-used GPUs. To continue, send `next` as `after`."
+)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class RunUse:
     ]
     coverage: Annotated[Number, Meta(description="Known share of the allocation without suspension, 0 to 1.")]
     gpus_used: Annotated[
-        Int64 | None, Meta(description="GPUs that were ever above 0 %; absent of a hub that does not count them.")
+        Int64 | None, Meta(description="GPUs that were ever above 0 %; absent if the hub does not count them.")
     ] = None
 
 
@@ -95,7 +95,7 @@ class HistoryEvent:
     seq: Int64
     kind: Annotated[
         HistoryEventKind,
-        Meta(description="submitted: seen waiting; a run that had started when it was first seen has none."),
+        Meta(description="submitted: seen pending; runs that are first seen after their start have no such event."),
     ]
     run_key: Annotated[RunKey, _RUN]
     at_utc: Annotated[int, _AT]

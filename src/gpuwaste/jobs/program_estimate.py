@@ -56,7 +56,7 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
 
     program: Annotated[_Text, Meta(description="The program's fingerprint.")]
     steps: Annotated[_Whole | None, Meta(description="Steps that are declared; null: none.")] = None
-    gpu: Annotated[_Text, Meta(description="GPU type that it is for; empty: not known.")] = ""
+    gpu: Annotated[_Text, Meta(description="GPU type of the estimate; empty: not known.")] = ""
     gpus: _Whole = 0
     estimator: Annotated[Estimator, Meta(description="Which estimator gives the run time; empty: none.")] = ""
     step_s: _MaybeSeconds = None
@@ -68,7 +68,9 @@ class ProgramEstimate(Struct, kw_only=True, frozen=True):
     memory_b: _MaybeBytes = None
     memory_low_b: _MaybeBytes = None
     memory_high_b: _MaybeBytes = None
-    capacity_b: Annotated[_Whole | None, Meta(description="Bytes that one GPU offers; null: type not known.")] = None
+    capacity_b: Annotated[
+        _Whole | None, Meta(description="Bytes of one GPU that a program can use; null: type not known.")
+    ] = None
     fits: Annotated[_Text, Meta(description="fits, does not fit, too close to tell; empty: not known.")] = ""
     basis: Annotated[_Text, Meta(description="What run time and memory are based on.")] = ""
     refused: Annotated[_Text, Meta(description="Why there is no run time; empty where there is one.")] = ""

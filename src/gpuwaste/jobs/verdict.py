@@ -49,14 +49,14 @@ class Verdict:
 
     id: Annotated[str, Meta(pattern=r"^[0-9a-z]{16}\Z", description="The token gw=ID in the job's AdminComment.")]
     cluster: _Text
-    at_utc_us: Annotated[Whole, Meta(description="When the submission came, UTC microseconds.")]
+    at_utc_us: Annotated[Whole, Meta(description="Time of the submission, UTC microseconds.")]
     op: Annotated[RecordedOp, Meta(description="plan: recorded by `gpuwaste plan --submit`, not by an advisor.")]
-    policy: Annotated[_Text, Meta(description="The policy that judged.")]
+    policy: Annotated[_Text, Meta(description="The policy that applied.")]
     mode: Mode
     action: Annotated[Action, Meta(description="The advice that was given.")]
-    would_be: Annotated[Action, Meta(description="The action without mode, budget and all else that holds back.")]
+    would_be: Annotated[Action, Meta(description="The action before mode, budget and other limits.")]
     held: Annotated[
-        _Text, Meta(description="What held it back: shadow, budget, override, random ...; empty: nothing.")
+        _Text, Meta(description="Why it was held back: shadow, budget, override, random ...; empty: it was not.")
     ] = ""
     sampled: Annotated[bool, Meta(description="A would-be reject that passed at random.")] = False
     override: Annotated[_Text, Meta(description="The user's reason to override.")] = ""
@@ -68,9 +68,9 @@ class Verdict:
     is_array: bool = False
     het_offset: Annotated[Whole | None, Meta(description="The component of a het job.")] = None
     run_job_id: Annotated[
-        Whole | None, Meta(description="The job where it was known (a modification); else the token joins it.")
+        Whole | None, Meta(description="The job, if known (a modification); otherwise the token identifies it.")
     ] = None
-    gpus: Annotated[Whole, Meta(description="Whole GPUs of the whole job.")] = 0
+    gpus: Annotated[Whole, Meta(description="GPUs of the job, over all nodes.")] = 0
     time_limit_s: Annotated[Whole | None, Meta(description="The time limit, seconds.")] = None
     p: Annotated[_Numbers, Meta(description="Probability by target, 0 to 1.")] = field(default_factory=dict)
     quantiles: Annotated[
@@ -78,17 +78,17 @@ class Verdict:
         Meta(max_length=_MAX_ITEMS, description="By target the value by quantile, in the target's unit."),
     ] = field(default_factory=dict)
     triggers: Annotated[
-        _Numbers, Meta(description="The targets that made would_be, with the number that reached the threshold.")
+        _Numbers, Meta(description="Targets that led to would_be, with the value that reached the threshold.")
     ] = field(default_factory=dict)
-    reasons: Annotated[_Texts, Meta(description="Why, in the user's own numbers.")] = ()
+    reasons: Annotated[_Texts, Meta(description="Reasons, with numbers from the user's own jobs.")] = ()
     lines: Annotated[_Texts, Meta(description="The lines that the user got, or would have got.")] = ()
-    script: Annotated[_Text, Meta(description="The hash of the whole script; empty: none.")] = ""
+    script: Annotated[_Text, Meta(description="Hash of the full script; empty: none.")] = ""
     model_hash: _Text = ""
     shadow: Annotated[
         Mapping[_Text, _Numbers],
         Meta(
             max_length=_MAX_ITEMS,
-            description="By bundle hash the probability by target of bundles that are only compared with the model.",
+            description="Probabilities by bundle hash and target, of bundles that are only compared.",
         ),
     ] = field(default_factory=dict)
     feature_hash: _Text = ""

@@ -86,7 +86,7 @@ RESOURCES = (
         commands=[
             ReadCommand(
                 text=disputes_text,
-                examples=(("gpuwaste disputes -u alice", "What alice says of the judgement on her jobs."),),
+                examples=(("gpuwaste disputes -u alice", "Disputes of user alice."),),
                 rows="disputes",
                 nothing="no disputes found",
             )

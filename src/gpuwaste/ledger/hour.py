@@ -115,9 +115,7 @@ class AllocationHour:
     host_mem_max_b: Annotated[Whole | None, _about("maximum memory of the job on this node, all processes, bytes")] = (
         None
     )
-    map_source: Annotated[_Name, OPTIONAL, _about("how the agent knew whose GPU it is: " + ", ".join(MapSource))] = (
-        "none"
-    )
+    map_source: Annotated[_Name, OPTIONAL, _about("source of the GPU's job: " + ", ".join(MapSource))] = "none"
     confidence: Annotated[_Name, OPTIONAL, _about(", ".join(Confidence))] = "none"
     xids: Annotated[
         dict[_Xid, _Count],

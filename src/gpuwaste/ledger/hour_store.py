@@ -19,7 +19,7 @@ _OTHER_COLUMNS: Final = "".join(
     f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")
 )
 _ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no later day was added up
-_CAME_AGAIN: Final = log_event.info("old-hours-ignored: {rows} hours of days that are summed up came again, ignored")
+_CAME_AGAIN: Final = log_event.info("old-hours-ignored: ignored {rows} hour rows of days that are already summed up")
 
 
 def upsert_hours(store: HubStore, hours: Sequence[AllocationHour]) -> int:

@@ -38,7 +38,7 @@ _WINDOW_S: Final = 900.0  # a window that was not requested for so long is dropp
 _PATIENCE_S: Final = 10.0
 _NOT_TAKEN: Final = log_event.warning(
     "runs-not-shared: cannot judge open runs together, each report judges its own: {error}",
-    "The store or its disk refuses, or the memory of the hub is used up. Reports are correct but slower.",
+    "The store or its disk has an error, or the hub's memory is full. Reports are correct but slower.",
 )
 
 Window = tuple[int, int | None]

@@ -33,7 +33,7 @@ Which = Mapping[str, Any]
 FIRST_S: Final = 30.0  # wait after the start, when agents and importer write most
 _FAILED: Final = log_event.warning(
     "rollup-failed: cannot sum up old hours by day, retry later: {error}",
-    "The store or its disk refuses. Reports are correct meanwhile.",
+    "The store or its disk has an error. Reports are correct meanwhile.",
 )
 _DONE: Final = log_event.info("rollup-done: {rows} hours older than {days} days summed up by day")
 

@@ -36,7 +36,7 @@ _COUNT_EVERY_S: Final = 60.0  # a full quota is counted again
 _RETRY_AFTER_S: Final = 300
 _REMOVED: Final = log_event.warning(
     "unaccounted-hours-removed: deleted {rows} rows of hours: their runs are not in accounting after {days} days",
-    "Accounting lost the jobs, or a node invented the rows. `[hub] unaccounted_days` is how long they are kept.",
+    "Accounting lost the jobs, or a node invented the rows. `[hub] unaccounted_days` is their retention.",
 )
 _T = TypeVar("_T")
 

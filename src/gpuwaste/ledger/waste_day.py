@@ -42,7 +42,7 @@ _EXEMPT: Final = (
 )
 _ENERGY: Final = (
     "gpuwaste_hub_day_gpu_energy_joules",
-    "Energy of the GPUs of jobs in the last 24 hours, as far as it was measured; no series where none was.",
+    "Measured energy of the GPUs of jobs in the last 24 hours; no series without a measurement.",
 )
 _WASTED_ENERGY: Final = (
     "gpuwaste_hub_day_wasted_gpu_energy_joules",
@@ -50,11 +50,11 @@ _WASTED_ENERGY: Final = (
 )
 _CPU_ENERGY: Final = (
     "gpuwaste_hub_day_cpu_energy_joules",
-    "Energy of the CPUs that jobs with GPUs used in the last 24 hours, as far as it was measured; else no series.",
+    "Measured energy of the CPUs of jobs with GPUs in the last 24 hours; no series without a measurement.",
 )
 _NOT_COUNTED: Final = log_event.warning(
     "waste-not-counted: cannot compute the waste of the last day: {error}",
-    "The store or its disk refuses. The metrics keep their last value for two hours, then they disappear.",
+    "The store or its disk has an error. The metrics keep their last value for two hours, then they disappear.",
 )
 OTHER: Final = "other"
 MAX_GROUPS: Final = 2000  # by partition and account; accounts beyond that are summed as "other"

@@ -131,7 +131,7 @@ def parse_ack(body: bytes, batch: Batch[L]) -> Ack:
         rejected[line] = str(entry.get("reason", ""))[:500]
     accepted = fields.get("accepted")
     if isinstance(accepted, bool) or accepted != len(batch.rows) - len(rejected):
-        raise ParseError(f"the hub acknowledges {str(accepted)[:20]} and {len(rejected)} of {len(batch.rows)} rows")
+        raise ParseError(f"the hub accepts {str(accepted)[:20]} and rejects {len(rejected)} of {len(batch.rows)} rows")
     return Ack(batch.batch_id, accepted, rejected)
 
 

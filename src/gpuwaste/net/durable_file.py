@@ -17,8 +17,8 @@ from gpuwaste.core.log_event import LogEvent
 _VACUUM_PAGES: Final = 1024  # free pages (4 KiB each) from which on the file is shrunk
 _CORRUPT_CODES: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _CORRUPT: Final = log_event.error(
-    "outbox-corrupt: outbox {path} is corrupt ({reason}), kept as {kept}; rows in it that were not sent are unknown",
-    "Often a power cut or a full disk. The time of those rows is unknown in reports. Keep the file for a bug report.",
+    "outbox-corrupt: outbox {path} is corrupt ({reason}), kept as {kept}; its unsent rows are not sent",
+    "Often a power cut or a full disk. GPU time in those rows is reported as unknown. Keep the file for a bug report.",
 )
 _NOT_SHRUNK: Final = log_event.warning(
     "outbox-not-shrunk: cannot shrink outbox {path}: {error}", "Space is not freed now; nothing is lost."

@@ -14,22 +14,22 @@ class AccountingHealth(Struct, kw_only=True, frozen=True):
     """The state of the import from accounting."""
 
     ok: bool = False
-    lag_s: Annotated[float | None, Meta(description="Age of what was read last, seconds; null: nothing yet.")] = None
+    lag_s: Annotated[float | None, Meta(description="Age of the newest accounting, seconds; null: none yet.")] = None
     failures: Annotated[int, Meta(description="Failed queries in a row.")] = 0
-    error: Annotated[str, Meta(description="Why the last query failed; empty: nothing.")] = ""
+    error: Annotated[str, Meta(description="Error of the last query; empty: it succeeded.")] = ""
 
 
 class PredictionHealth(Document, kw_only=True, frozen=True):
     """The state of prediction: which model is in use, and what is wrong with it."""
 
     state: Literal["starting", "ready", "not installed"] = "starting"
-    model: Annotated[str, Meta(description="The name of the bundle in use; empty: none.")] = ""
+    model: Annotated[str, Meta(description="Name of the model in use; empty: none.")] = ""
     model_hash: str = ""
-    note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")] = ""
-    created: Annotated[int | None, Meta(description="When the bundle was made, UTC seconds.")] = None
-    event: Annotated[int | None, Meta(description="The last event of the history that is known.")] = None
+    note: Annotated[str, Meta(description="How the model differs from the site's settings; empty: no difference.")] = ""
+    created: Annotated[int | None, Meta(description="When the model was trained, UTC seconds.")] = None
+    event: Annotated[int | None, Meta(description="Number of the last job event that was read.")] = None
     error: Annotated[
-        str, Meta(description="Why the champion, or what is new in the history, is not in use; empty: nothing.")
+        str, Meta(description="Why the champion or the newest history is not used; empty: both are used.")
     ] = ""
 
 
@@ -37,10 +37,10 @@ class LedgerHealth(Struct, kw_only=True, frozen=True):
     """How far runs are judged."""
 
     judged_until: Annotated[
-        int | None, Meta(description="Every run that ended before is judged, UTC seconds; null: not known.")
+        int | None, Meta(description="All runs that ended before are judged, UTC seconds; null: not known.")
     ] = None
     judged_anew_ratio: Annotated[
-        float | None, Meta(description="Share of the runs judged by changed thresholds, 0 to 1; null: none changed.")
+        float | None, Meta(description="Share of runs judged again after thresholds changed, 0 to 1; null: no change.")
     ] = None
 
 
@@ -48,7 +48,7 @@ class InboxHealth(Struct, kw_only=True, frozen=True):
     """The batches that standby hubs have accepted and the active hub has not merged."""
 
     batches: int = 0
-    age_s: Annotated[float | None, Meta(description="Age of the oldest, seconds; null: none waits.")] = None
+    age_s: Annotated[float | None, Meta(description="Age of the oldest batch, seconds; null: none.")] = None
 
     @property
     def late(self) -> bool:
@@ -63,16 +63,14 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
     version: str = "unknown"
     cluster: str = ""
     now: Annotated[float | UnsetType, Meta(description="The hub's clock, UTC seconds.")] = UNSET
-    protocol: Annotated[tuple[int, int], Meta(description="The lowest and the highest protocol that it understands.")]
+    protocol: Annotated[tuple[int, int], Meta(description="Lowest and highest protocol version that the hub accepts.")]
     accounting: AccountingHealth = AccountingHealth()
     prediction: PredictionHealth = PredictionHealth()
     ledger: LedgerHealth = LedgerHealth()
-    under_use: Annotated[UnderUse, Meta(description="The rule by which the history counts the use of GPUs.")] = (
-        UNDER_USE
-    )
-    nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")] = 0
+    under_use: Annotated[UnderUse, Meta(description="Thresholds for under-used GPUs in the job history.")] = UNDER_USE
+    nodes_reporting: Annotated[int, Meta(description="Nodes that sent a batch in the last hour.")] = 0
     role: Annotated[
         Literal["serves", "stands by"],
-        Meta(description="A standby answers with HTTP 503, and only its role is known."),
+        Meta(description="A standby answers with HTTP 503 and gives only its role."),
     ] = "serves"
     inbox: InboxHealth = InboxHealth()

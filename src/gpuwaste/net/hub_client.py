@@ -155,7 +155,7 @@ class HubClient:
         """
         found = self.get(HISTORY_PATH, {"after": after, "limit": limit}).get("events")
         if not isinstance(found, list):
-            raise WireError(f"{self._endpoint.url}: the history has no events: is it of another version?")
+            raise WireError(f"{self._endpoint.url}: no events in the answer: does the hub run another version?")
         return list(map(read, found))
 
     def post_hours(self, envelope: "Envelope", batch: "Batch[L]") -> "Ack":
@@ -306,7 +306,7 @@ class HubClient:
         if status in {_UNAUTHORIZED, _FORBIDDEN}:
             return AuthError(said)
         if body is None or "error" not in body:
-            return WireError(f"{url}: answers HTTP {status} without a hub's words: is this the hub? See hub_url")
+            return WireError(f"{url}: HTTP {status} without an error message of a hub: is this the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
 
 
@@ -349,7 +349,7 @@ def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str
         or not all(isinstance(item, dict) for item in found)
         or len(found) != (len(found) if wanted is None else wanted)
     ):
-        raise WireError("the hub's answer lacks a prediction for some requests: is it of another version?")
+        raise WireError("the hub's answer lacks a prediction for some requests: does it run another version?")
     return found
 
 

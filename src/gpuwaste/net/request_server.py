@@ -207,4 +207,4 @@ class _Conversation(asyncio.Protocol):
 
 def _trouble(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log what asyncio could not do for one connection, such as a handshake, or an accept without a free descriptor."""
-    _log.debug("a connection is not served: %s: %s", context.get("message"), context.get("exception"))
+    _log.debug("connection failed: %s: %s", context.get("message"), context.get("exception"))

@@ -26,7 +26,7 @@ _TOO_LARGE: Final = 413
 _REACHED: Final = log_event.info("hub-reached-again: hub reached again after {failures} failed attempts")
 _REFUSED: Final = log_event.error(
     "row-refused: the hub rejects {row}, kept in the outbox and not sent again: {reason}",
-    "The hub will never accept this row; the others are sent. Compare the versions of both, then report the line.",
+    "The hub will never accept this row; the others are sent. Compare the versions of both, then report this line.",
 )
 _SMALLER: Final = log_event.warning(
     "batch-too-large: the hub rejects large batches, new limit {bytes} bytes",

@@ -33,12 +33,12 @@ class PlanCandidate(Struct, kw_only=True, frozen=True):
         list[_Text],
         Meta(max_length=64, description="Options of sbatch in addition to those of the script and command line."),
     ]
-    text: Annotated[_Text, Meta(description="Why, or what is different; empty: nothing.")] = ""
-    needs: Annotated[_Text, Meta(description="What its user must see to first; such a candidate is never chosen.")] = ""
+    text: Annotated[_Text, Meta(description="Reason, or what is different; empty: nothing.")] = ""
+    needs: Annotated[_Text, Meta(description="What the user must do first; such a candidate is never chosen.")] = ""
     status: Status = "valid"
     reasons: Annotated[list[_Text], Meta(max_length=64, description="Why it is invalid or could not be checked.")] = []
     waits: Annotated[list[_Text], Meta(max_length=64, description="Limits that are in use now.")] = []
-    jobs: Annotated[int, Meta(ge=1, le=64, description="Above 1: that many jobs, each after the one before.")] = 1
+    jobs: Annotated[int, Meta(ge=1, le=64, description="Number of jobs; above 1 each runs after the previous one.")] = 1
     partition: _Text = ""
     qos: _Text = ""
     gpus: _Amount = 0
@@ -52,10 +52,12 @@ class PlanCandidate(Struct, kw_only=True, frozen=True):
     run_s: Annotated[_Amount | None, Meta(description="Median run time that is expected, at most the limit.")] = None
     gpu_hours: Annotated[_Cost | None, Meta(description="GPU-hours for that run time.")] = None
     billing_hours: Annotated[_Cost | None, Meta(description="Billing TRES times hours, for that run time.")] = None
-    risk: Annotated[MaybeRatio, Meta(description="The likeliest of failure, timeout and out of memory.")] = None
-    risk_of: Annotated[_Text, Meta(description="Which of them that is.")] = ""
+    risk: Annotated[
+        MaybeRatio, Meta(description="Highest of the probabilities of failure, timeout and out of memory.")
+    ] = None
+    risk_of: Annotated[_Text, Meta(description="Which of the three it is.")] = ""
     program: Annotated[
-        ProgramEstimate | None, Meta(description="What is expected of its program; null: not tied to one.")
+        ProgramEstimate | None, Meta(description="Estimate for the job's program; null: no program given.")
     ] = None
 
     @property
@@ -98,7 +100,7 @@ class PlanDocument(Document, kw_only=True, frozen=True):
     script: Annotated[_Text, Meta(description="The script as given; empty: --wrap.")]
     goal: PlanGoal
     deadline: MaybeUtc = None
-    chosen: Annotated[int | None, Meta(description="Number of the candidate that serves the goal best; null: none.")]
+    chosen: Annotated[int | None, Meta(description="Number of the candidate that is best for the goal; null: none.")]
     meets_deadline: Annotated[bool | None, Meta(description="Whether the choice ends by the deadline.")] = None
     candidates: Annotated[list[PlanCandidate], Meta(max_length=MAX_PLAN)]
     notes: Annotated[list[_Text], Meta(max_length=64)]
@@ -109,7 +111,7 @@ class ExpectedRun(Struct, kw_only=True, frozen=True):
 
     start: Interval
     end: Interval
-    source: Annotated[str, Meta(description="How it is known: simulated, or corrected by past waits as well.")]
+    source: Annotated[str, Meta(description="Method: simulated, or simulated and corrected by past waits.")]
 
 
 class ExpectAnswer(Document, kw_only=True, frozen=True):
@@ -117,11 +119,11 @@ class ExpectAnswer(Document, kw_only=True, frozen=True):
 
     at: Annotated[Utc, Meta(description="When the queue was read.")]
     expected: list[ExpectedRun | None]
-    running: Annotated[int, Meta(description="Jobs that run.")]
-    waiting: Annotated[int, Meta(description="Jobs that wait, array tasks one by one.")]
-    place: Annotated[int | None, Meta(description="Of a job that waits: how many wait before it.")] = None
-    reason: Annotated[str, Meta(description="Of a job: why it waits, in Slurm's word.")] = ""
-    state: Annotated[str, Meta(description="Of a job: its state in slurmctld.")] = ""
+    running: Annotated[int, Meta(description="Running jobs.")]
+    waiting: Annotated[int, Meta(description="Pending jobs; each array task counts.")]
+    place: Annotated[int | None, Meta(description="For a pending job: number of jobs before it.")] = None
+    reason: Annotated[str, Meta(description="For a pending job: Slurm's reason.")] = ""
+    state: Annotated[str, Meta(description="For a job: its state in slurmctld.")] = ""
 
 
 class SubmittedPlan(Struct, kw_only=True, frozen=True):
@@ -129,7 +131,7 @@ class SubmittedPlan(Struct, kw_only=True, frozen=True):
 
     jobs: Annotated[
         list[Annotated[int, Meta(ge=1, le=1 << 32)]],
-        Meta(min_length=1, max_length=64, description="The jobs, each after the one before."),
+        Meta(min_length=1, max_length=64, description="The jobs; each runs after the previous one."),
     ]
     candidate: Annotated[int, Meta(ge=1, le=MAX_PLAN)]
     title: _Text

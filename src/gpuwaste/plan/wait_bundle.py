@@ -89,7 +89,7 @@ class WaitFigures(Struct, kw_only=True, frozen=True):
     """How good one way to predict waits was on jobs that it had not seen."""
 
     method: str
-    coverage: Annotated[Ratio, Meta(description="Share of the waits from p10 to p90; 0.8 is aimed at.")]
+    coverage: Annotated[Ratio, Meta(description="Share of the waits from p10 to p90; 0.8 is the target.")]
     below: Annotated[Ratio, Meta(description="Share of the waits below p10.")]
     above: Annotated[Ratio, Meta(description="Share of the waits above p90.")]
     pinball_s: Annotated[float, Meta(description="Mean pinball loss of p10, p50 and p90, in seconds.")]
@@ -104,10 +104,10 @@ class WaitCard(Document, kw_only=True, frozen=True):
     cluster: str
     source: str
     created_utc: Utc
-    window: Annotated[tuple[int, int], Meta(description="The first and the last submission learnt from, UTC seconds.")]
-    rows: Annotated[int, Meta(description="Jobs learnt from: those that started.")]
-    judged: Annotated[int, Meta(description="Jobs that the figures are of.")]
+    window: Annotated[tuple[int, int], Meta(description="First and last submission in the training data, UTC seconds.")]
+    rows: Annotated[int, Meta(description="Jobs in the training data: those that started.")]
+    judged: Annotated[int, Meta(description="Jobs on which the figures are based.")]
     draws: Annotated[int, Meta(description="Simulations of the queue at each submission.")]
-    seconds: Annotated[Mapping[str, float], Meta(description="What each stage of the training took.")]
-    promoted: Annotated[bool, Meta(description="Whether it was put in use at once.")]
+    seconds: Annotated[Mapping[str, float], Meta(description="Duration of each stage of the training, seconds.")]
+    promoted: Annotated[bool, Meta(description="Whether it was promoted at once.")]
     figures: list[WaitFigures]

@@ -24,7 +24,7 @@ class Axis(Struct, kw_only=True, frozen=True):
     scale: Scale = "linear"
     categories: Sequence[str] = ()
     reach: Annotated[
-        Sequence[float], Meta(description="Values that the scale includes too: those of a chart that is compared.")
+        Sequence[float], Meta(description="Values of a compared chart, which the scale includes as well.")
     ] = ()
 
 
@@ -45,7 +45,9 @@ class Bars(Struct, kw_only=True, frozen=True, tag="bars"):
     at: Annotated[Sequence[float], Meta(description="The position of each bar: UTC seconds, or the category's index.")]
     series: Sequence[Series]
     stacked: bool = True
-    sideways: Annotated[bool, Meta(description="Whether bars lie: names of users and accounts are long.")] = False
+    sideways: Annotated[
+        bool, Meta(description="Whether bars are horizontal, for long names of users and accounts.")
+    ] = False
 
 
 class Lines(Struct, kw_only=True, frozen=True, tag="lines"):
@@ -78,7 +80,7 @@ class Bins(Struct, kw_only=True, frozen=True, tag="bins"):
     y_edges: Annotated[Sequence[float], Meta(description="Rows + 1 values of y, rising.")]
     layers: Sequence[Layer]
     diagonal: Annotated[bool, Meta(description="Whether the line x = y is drawn.")] = False
-    reach: Annotated[int, Meta(description="A count that the shades include too, of a chart that is compared.")] = 0
+    reach: Annotated[int, Meta(description="A count of a compared chart, which the shades include as well.")] = 0
 
 
 class Grid(Struct, kw_only=True, frozen=True, tag="grid"):
@@ -91,7 +93,7 @@ class Grid(Struct, kw_only=True, frozen=True, tag="grid"):
     rows: Sequence[str]
     cells: Annotated[Sequence[float | None], Meta(description="Row by row.")]
     unit: str
-    reach: Annotated[float, Meta(description="A value that the shades include too, of a chart that is compared.")] = 0
+    reach: Annotated[float, Meta(description="A value of a compared chart, which the shades include as well.")] = 0
 
 
 class Row(Struct, kw_only=True, frozen=True):
@@ -125,7 +127,7 @@ class Gantt(Struct, kw_only=True, frozen=True, tag="gantt"):
     rows: Sequence[Row]
     spans: Sequence[Span]
     shades: Annotated[Sequence[str], Meta(description="What each shade means, the lightest first.")]
-    note: Annotated[str, Meta(description="What is not drawn; empty: all is.")] = ""
+    note: Annotated[str, Meta(description="What is not drawn; empty: everything is drawn.")] = ""
 
 
 Chart = Bars | Lines | Bins | Grid | Gantt

@@ -33,8 +33,8 @@ class Fact(Struct, kw_only=True, frozen=True):
     value: float | int | str | None
     unit: str
     text: Annotated[str, Meta(description="The value as it is printed: 2 h 14 min, 39 %, 312.4 GPU-hours.")]
-    means: Annotated[str, Meta(description="What it is, in words.")]
-    query: Annotated[str, Meta(description="The name of the query that it is of.")]
+    means: Annotated[str, Meta(description="Description of the value.")]
+    query: Annotated[str, Meta(description="Name of the query that it belongs to.")]
     low: Annotated[float | None, Meta(description="Lower end of the 95 % interval, where one was computed.")] = None
     high: float | None = None
 
@@ -55,9 +55,7 @@ class ViewDocument(Struct, kw_only=True, frozen=True):
     charts: Sequence[Chart]
     facts: Sequence[Fact]
     narrative: Annotated[Sequence[str], Meta(description="Sentences from the facts, the largest change first.")]
-    notes: Annotated[
-        Sequence[str], Meta(description="What a reader must know: cut at the edges, jobs whole, left out.")
-    ]
+    notes: Annotated[Sequence[str], Meta(description="Notes for the reader: cut-off data, jobs that were left out.")]
     sql: Annotated[str, Meta(description="The query as it ran.")]
     parameters: dict[str, Any]
     weight: Annotated[
@@ -115,7 +113,7 @@ class ComparisonDocument(Struct, kw_only=True, frozen=True):
     title: str
     before: ViewDocument
     after: ViewDocument
-    changes: Annotated[Sequence[Change], Meta(description="What is more than noise first, the largest change first.")]
+    changes: Annotated[Sequence[Change], Meta(description="Significant changes first, then by size.")]
     narrative: Sequence[str]
     notes: Sequence[str]
 

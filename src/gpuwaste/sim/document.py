@@ -90,12 +90,12 @@ class Difference(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """What a change does to the same jobs. Waits and starts are of the jobs that both sides run, paired job by job."""
 
     base: Annotated[str, Meta(description="The scheduler of the base.")]
-    change: Annotated[str, Meta(description="What is changed: the name of a what-if with its value, or a scheduler.")]
+    change: Annotated[str, Meta(description="The change: name of a what-if with its value, or a scheduler.")]
     scheduler: str
     title: str
     processors: int
-    jobs: Annotated[int, Meta(description="Jobs that both sides run.")]
-    blocks: Annotated[str, Meta(description="What the intervals draw: 12 weeks.")]
+    jobs: Annotated[int, Meta(description="Jobs in both runs.")]
+    blocks: Annotated[str, Meta(description="Blocks that are resampled for the intervals, such as 12 weeks.")]
     figures: Annotated[dict[str, Delta], Meta(description="mean_wait_s, p95_wait_s, utilization, held_h ...")]
     later: Annotated[float, Meta(description="Share of the starts that are later than in the base.")]
     gpu_utilization: Annotated[
@@ -111,7 +111,7 @@ class Difference(Struct, kw_only=True, frozen=True, omit_defaults=True):
     over_seeds: Annotated[
         dict[str, Delta], Meta(description="The same figures over seeds: means, and the interval over the seeds.")
     ] = {}
-    groups_left_out: Annotated[dict[str, int], Meta(description="How many groups are not listed.")] = {}
+    groups_left_out: Annotated[dict[str, int], Meta(description="Number of groups that are not listed.")] = {}
     facts: Annotated[dict[str, float], Meta(description="Counts of what the change did.")] = {}
     notes: list[str] = []
 
@@ -141,12 +141,12 @@ class GanttBar(Struct, kw_only=True, frozen=True):
     node: Annotated[int, Meta(description="Place in `nodes`.")]
     first: Annotated[
         int,
-        Meta(description="The first GPU or CPU, from 0: the lowest free one. The simulator counts, it numbers none."),
+        Meta(description="First GPU or CPU drawn, from 0: the lowest free one. Not Slurm's index."),
     ]
     count: int
     job_id: int
     start: Annotated[int, Meta(description="UTC seconds; a bar may begin before the window.")]
-    end: Annotated[int, Meta(description="UTC seconds; what lies after the window is what the run would take.")]
+    end: Annotated[int, Meta(description="UTC seconds; may be after the window, up to the end of the run.")]
     waited_s: int
 
 
@@ -158,7 +158,7 @@ class GanttWindow(Struct, kw_only=True, frozen=True):
     end: Annotated[int, Meta(description="UTC seconds.")]
     nodes: list[GanttNode]
     bars: list[GanttBar]
-    left_out: Annotated[dict[str, int], Meta(description="Nodes and bars that are not drawn, for want of room.")] = {}
+    left_out: Annotated[dict[str, int], Meta(description="Nodes and bars that are not drawn: the chart is full.")] = {}
 
 
 class NodesResult(Struct, kw_only=True, frozen=True):
@@ -168,8 +168,10 @@ class NodesResult(Struct, kw_only=True, frozen=True):
         int,
         Meta(description="Jobs without a node that was up, or held by a limit to the end; in no figure of waits."),
     ]
-    requeued: Annotated[int, Meta(description="Runs that began anew, after preemption or as a node failed.")]
-    cut_short: Annotated[int, Meta(description="Jobs that preemption or a failed node ended for good.")]
+    requeued: Annotated[int, Meta(description="Runs that started again after preemption or a node failure.")]
+    cut_short: Annotated[
+        int, Meta(description="Jobs that ended by preemption or a node failure and were not requeued.")
+    ]
     gpu_utilization: Annotated[
         dict[str, float],
         Meta(description="Share of the GPU-seconds of each type that was held, from first submission to last end."),
@@ -197,8 +199,8 @@ class SeedFigure(Spread, kw_only=True, frozen=True):
 class Seeds(Struct, kw_only=True, frozen=True):
     """The same simulation with other seeds; everything else of a document is of the first one."""
 
-    seeds: Annotated[list[int], Meta(description="What was added to each seed of the command, from 0.")]
-    drawn: Annotated[list[str], Meta(description="What the seeds draw; empty where nothing is random.")]
+    seeds: Annotated[list[int], Meta(description="Number added to each seed of the command, from 0.")]
+    drawn: Annotated[list[str], Meta(description="What depends on the seeds; empty: nothing is random.")]
     runs: Annotated[
         dict[str, dict[str, SeedFigure]], Meta(description="By run (easy, gpus:easy) and figure (mean_wait_s).")
     ] = {}
@@ -209,7 +211,7 @@ class Proposal(Struct, kw_only=True, frozen=True):
 
     change: str
     scheduler: str
-    jobs: Annotated[int, Meta(description="Jobs that both sides run.")]
+    jobs: Annotated[int, Meta(description="Jobs in both runs.")]
     mean_wait_s: Annotated[float, Meta(description="Change of the mean wait, seconds.")]
     low_s: Annotated[float, Meta(description="Lower end of its 95 % interval, seconds.")]
     high_s: float
@@ -221,10 +223,12 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A simulation: equal inputs give equal results."""
 
     version: str
-    trace: Annotated[str, Meta(description="What the jobs are from, in words.")]
+    trace: Annotated[str, Meta(description="Source of the jobs, in words.")]
     trace_sha256: Annotated[str, Meta(description="Hash of submissions, run times, limits, sizes and users.")]
     processors: int
-    processors_from: Annotated[str, Meta(description="Why so many: given, the log's header, or the most held at once.")]
+    processors_from: Annotated[
+        str, Meta(description="Source of the size: given, the log's header, or the most held at once.")
+    ]
     walltime: Annotated[
         str, Meta(description="What schedulers plan with: user (limits), truth, recent (last two jobs), model.")
     ]
@@ -234,20 +238,22 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
         dict[str, list[int]], Meta(description="Ids of the first of these jobs, for reasons that a job has by itself.")
     ] = {}
     unread: Annotated[
-        list[str], Meta(description="What of the log could not be read, in words: rows by number, the first of them.")
+        list[str], Meta(description="Rows of the log that could not be read, with the numbers of the first.")
     ] = []
-    steps: Annotated[tuple[str, ...], Meta(description="What was done to the jobs first (--step), in order.")] = ()
+    steps: Annotated[tuple[str, ...], Meta(description="Steps applied to the jobs first (--step), in order.")] = ()
     logged: Annotated[Waits | None, Meta(description="The same jobs as the log has them; absent without waits.")] = None
     resource: Annotated[str, Meta(description="What the machine's size and the jobs' sizes count.")] = "processors"
-    differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []
-    proposal: Annotated[Proposal | None, Meta(description="What --propose chose; absent where nothing is sure.")] = None
+    differences: Annotated[list[Difference], Meta(description="Each change compared with its base.")] = []
+    proposal: Annotated[
+        Proposal | None, Meta(description="What --propose chose; absent: no change has a clear gain.")
+    ] = None
     series: Annotated[list[SimulatedSeries], Meta(description="The same runs over time, for plots.")] = []
     gantt: Annotated[list[GanttWindow], Meta(description="What jobs hold of nodes in a window; see --gantt.")] = []
     energy: Annotated[Energy | None, Meta(description="Of the jobs' GPUs; absent where none was measured.")] = None
     seeds: Annotated[Seeds | None, Meta(description="Figures over seeds; absent without --seeds.")] = None
     stopped: Annotated[str, Meta(description="What is missing because the simulation was interrupted.")] = ""
     nodes: Annotated[
-        dict[str, NodesResult], Meta(description="By scheduler, of those that place jobs on nodes; absent for others.")
+        dict[str, NodesResult], Meta(description="By scheduler; only for schedulers that place jobs on nodes.")
     ] = {}
 
 

@@ -33,7 +33,7 @@ class SweepFolder:
         try:
             (self.path / "cases").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be made: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be created: {error.strerror}") from error
 
     def file_of(self, case: SweepCase) -> Path:
         """Return the file of a case."""

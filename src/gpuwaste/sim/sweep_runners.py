@@ -168,7 +168,7 @@ def _submit(
         jobs: list[Any] = executor.map_array(run_part, parts, [folder] * n, [request.cpus] * n, [timeout_s] * n)
     except (RuntimeError, OSError, submitit.core.utils.FailedJobError) as error:
         reason = " ".join(str(error).split())[-500:]
-        raise SlurmError(f"simulate sweep --as-job: Slurm did not take the job array: {reason}") from error
+        raise SlurmError(f"simulate sweep --as-job: Slurm rejected the job array: {reason}") from error
     return jobs
 
 

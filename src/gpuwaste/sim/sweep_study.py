@@ -154,7 +154,7 @@ def _seeds(raw: Any, path: Path) -> list[int]:
         isinstance(seeds, list) and seeds and all(type(each) is int and 0 <= each <= _LARGEST_SEED for each in seeds)
     )
     if not valid:
-        raise UsageError(f"{path}: seeds={raw!r:.60}: expected how many, or a list of whole numbers")
+        raise UsageError(f"{path}: seeds={raw!r:.60}: expected a number, or a list of whole numbers")
     return list(dict.fromkeys(seeds))
 
 

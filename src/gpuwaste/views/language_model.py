@@ -97,7 +97,7 @@ class LanguageModel:
             answer = exchange.send(HttpRequest("POST", self._target, msgspec.json.encode(body), headers))
         except WireError as error:
             raise WireError(
-                f"{self._endpoint.url}: {words_of(error.__cause__ or 'no whole answer in time')}"
+                f"{self._endpoint.url}: {words_of(error.__cause__ or 'no complete answer in time')}"
             ) from error
         if answer.status != _OK:
             said = words_of(decoded(answer.body[:400]), 200)

@@ -34,7 +34,7 @@ _FAILED: Final = log_event.warning(
     "Check [analytics] model_url and model. Views have the sentences by rules; retry in a minute.",
 )
 _REFUSED: Final = log_event.info(
-    "views-model-refused: sentence of the language model refused ({reason}), the one by rules stays: {sentence}"
+    "views-model-refused: sentence of the language model rejected ({reason}), the sentence by rules is used: {sentence}"
 )
 
 

@@ -157,7 +157,7 @@ def sentence_counter() -> Counter:
     """Return the counter of sentences requested from the language model."""
     sentences = Counter(
         "gpuwaste_hub_model_sentences",
-        "Sentences of views requested from the language model, by result; all but worded stay the rules'.",
+        "Sentences of views requested from the language model, by result; only worded ones replace the rules'.",
         ["result"],
         registry=None,
     )

@@ -226,7 +226,7 @@ class Fleet:
 
 
 def _outcome(text: str) -> str:
-    if "no whole answer" in text:
+    if "no complete answer" in text:
         return "too late"
     if "HTTP 503" in text:
         return "put off"

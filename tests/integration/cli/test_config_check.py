@@ -63,7 +63,7 @@ def test_the_example_and_an_absent_file_are_sound(tmp_path: Path) -> None:
         ("[energy]\npue = 0.5", "[energy] pue 0.5: set it to 1 to 10"),
         ('[energy]\nhours_file = "/nonexistent/e.csv"', "[energy] hours_file: /nonexistent/e.csv: cannot be read"),
         ("[plugin]\nbreaker_max_ms = 10", "breaker_max_ms is less than breaker_first_ms"),
-        ("[plugin]\nstale_s = 60", "would drop advice that is still given"),
+        ("[plugin]\nstale_s = 60", "would drop advice that is still valid"),
     ],
 )
 def test_each_problem_has_a_line(tmp_path: Path, text: str, words: str) -> None:

@@ -214,7 +214,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("net.addresses", "such as", '[hub]\nlisten = "127.0.0.1:http"', "expected ADDRESS:PORT"),
     ("hub.server", "listen {}: {}", '[hub]\nlisten = "192.0.2.1:9461"', "name an address of this host"),
     ("hub.server", "is not a socket", '[hub]\nsocket = "{plain}"', "is not a socket"),
-    ("hub.server", "socket {}: {}", '[hub]\nsocket = "{none}/h.sock"', "is no directory"),
+    ("hub.server", "socket {}: {}", '[hub]\nsocket = "{none}/h.sock"', "is not a directory"),
     ("core.unix_socket", "Unix socket", f'[hub]\nsocket = "/{LONG}"', f"[hub] socket /{LONG}: 121 bytes, but"),
     ("core.unix_socket", "Unix socket", f'[advisor]\nsocket = "/{LONG}"', f"[advisor] socket /{LONG}: 121 bytes, but"),
     (

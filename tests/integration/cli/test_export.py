@@ -54,7 +54,7 @@ def test_an_open_run_is_counted(hub: HubDouble, config: list[str], capsys: pytes
     assert main(["export", "jobstats", "70", *config]) == 3
     out, err = capsys.readouterr()
     assert out == ""
-    assert "1 runs left out: not ended" in err
+    assert "1 runs left out: still running" in err
     assert "nothing to export" in err
 
 

@@ -55,7 +55,7 @@ def test_an_agent_without_the_capability_is_a_warning(tmp_path: Path) -> None:
         (tmp_path / "agent.pid").write_text(f"{agent.pid}\n")
         assert lines(tmp_path)[-1] == (
             Status.WARN,
-            "the agent has no CAP_PERFMON: the use of Intel GPUs is unknown to it",
+            "the agent has no CAP_PERFMON: it cannot read the use of Intel GPUs",
         )
     finally:
         agent.kill()

@@ -213,7 +213,7 @@ def test_a_training(store: Path, tmp_path: Path) -> None:
         for bundle in filter(Path.is_dir, models.glob("[!.]*")):
             load_bundle(bundle)  # pressed between the rename that publishes it and the end of the command
 
-    whole_s = timed([*words[:4], str(tmp_path / "whole"), *words[5:]])
+    whole_s = timed([*words[:5], str(tmp_path / "whole"), *words[6:]])
     check(words, whole_s, look, before=lambda: shutil.rmtree(models, ignore_errors=True), most_lines=100)
 
 

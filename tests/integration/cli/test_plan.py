@@ -152,7 +152,7 @@ def test_the_queue_of_the_hub_gives_intervals(here: Path, hub: HubDouble, capsys
     assert found["candidates"][0]["start"] == interval
     assert all("script" not in request for request in hub.sent[-1]["requests"])
     hub.answers["/v1/plan"]["expected"] = []
-    assert "is it of another version?" in " ".join(planned(capsys, "train.sh")["notes"])
+    assert "does it run another version?" in " ".join(planned(capsys, "train.sh")["notes"])
 
 
 def test_without_hub_and_slurm_s_limits_the_plan_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,8 +59,8 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
     "no processors": (line(9, 30, procs=-1, req=-1), "requests no processor (job 9)"),
     "centuries later": (line(9, 10**12), "is submitted over 100 years after the first (job 9)"),
     "a negative submission": (line(9, -30), "rows of the log could not be read (line 6: no submit time)"),
-    "too few columns": ("9 30 0 50", "rows of the log could not be read (line 6: 4 columns where SWF has 18)"),
-    "no number": (line(9, 30).replace("30", "x", 1), "is no number"),
+    "too few columns": ("9 30 0 50", "rows of the log could not be read (line 6: 4 columns, but SWF has 18)"),
+    "no number": (line(9, 30).replace("30", "x", 1), "is not a number"),
 }
 
 

@@ -204,7 +204,7 @@ def test_what_slurm_says_of_an_array_is_one_line(
     words = ["simulate", "sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "study"), "--as-job"]
     assert main([*words, "--partition", "none"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "Slurm did not take the job array" in error
+    assert "Slurm rejected the job array" in error
     assert "invalid partition" in error
     assert all(folder(tmp_path).result_of(case) is None for case in found.cases)
 

@@ -133,7 +133,7 @@ def test_a_challenger_goes_on_trial_and_stays_there(home: Path, capsys: pytest.C
     assert (home / "models" / "champion").resolve() == second
     challenger = (home / "models" / "challenger").resolve().name
     assert train(home, "--swf", str(log), *QUICK, "--challenge") == 0
-    assert "has been on trial for 0.0 days, 6 at least: nothing trained" in capsys.readouterr().out
+    assert "has been on trial for 0.0 of at least 6 days: nothing trained" in capsys.readouterr().out
     model = ["--models-dir", str(home / "models"), "--config", str(home / "gpuwaste.toml")]
     assert main(["model", "list", *model]) == 0
     marks = {line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]}

@@ -89,7 +89,7 @@ def test_a_lying_hub_s_link_is_not_printed(tmp_path: Path, capsys: pytest.Captur
         double.answers["/v1/web/link"] = {"url": url, "expires_s": 60}
         assert main(["web", "--config", str(tmp_path / "gpuwaste.toml")]) == 1
     out, error = capsys.readouterr()
-    assert (out, error) == ("", "gpuwaste: the hub's answer has no link: is it of another version?\n")
+    assert (out, error) == ("", "gpuwaste: the hub's answer has no link: does it run another version?\n")
 
 
 def application() -> Callable[..., Any]:

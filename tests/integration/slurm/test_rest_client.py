@@ -92,7 +92,7 @@ def test_no_version_in_common_is_said() -> None:
         subject = client(fake)
         subject.request(7)
         versions[:] = ["v0.0.99"]
-        with pytest.raises(RestError, match=rf"knows none of {min(VERSIONS)} to {max(VERSIONS)} of /slurm:"):
+        with pytest.raises(RestError, match=rf"has no /slurm of {min(VERSIONS)} to {max(VERSIONS)}:"):
             subject.request(7)
         versions[:] = ["v0.0.42"]
         subject.request(7)

@@ -70,10 +70,10 @@ def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
         (FakeAnswer(500, errors(9000, "Query empty")), RestError, "500: Query empty$"),
         (FakeAnswer(500, b"<html>oops"), RestError, "500: no reason given$"),
         (FakeAnswer(500, b"\xff\xfe bad"), RestError, r"500: \\xff\\xfe bad$"),
-        (UNKNOWN_URL, RestError, "404: it does not know /x$"),
+        (UNKNOWN_URL, RestError, "404: slurmrestd has no /x$"),
         (FakeAnswer(302, b""), RestError, "302: no reason given$"),
-        (FakeAnswer(200, b"<html>a proxy's page"), ParseError, "/x: HTML where JSON was expected"),
-        (FakeAnswer(200, b""), ParseError, "/x: empty where JSON"),
+        (FakeAnswer(200, b"<html>a proxy's page"), ParseError, "/x: expected JSON, found HTML"),
+        (FakeAnswer(200, b""), ParseError, "/x: expected JSON with jobs, found nothing"),
         (FakeAnswer(200, b'{"jobs": [', length=100), RestError, "is slurmrestd running"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_sink_that_fails_does_not_stop_the_others(rig: Rig, caplog: pytest.Log
     for _ in range(5):
         rig.tick()
     assert len(rig.sink.seen) == 5
-    assert [record.message for record in caplog.records] == ["cannot keep broken: disk full"]
+    assert [record.message for record in caplog.records] == ["cannot write broken: disk full"]
     assert rig.sampler.sinks_ok == {"broken": False, rig.sink.name: True}
 
 

@@ -115,7 +115,7 @@ def test_the_job_s_id_is_what_sbatch_prints(
     [
         (1, "", "sbatch: error: invalid partition specified: cpu\n", "invalid partition"),
         (0, "Submitted batch job 17\n", "", "Submitted batch job 17"),
-        (0, "", "", "did not take the job"),
+        (0, "", "", "Slurm rejected the job"),
     ],
 )
 def test_an_answer_that_is_no_job_is_an_error(  # noqa: PLR0917 four of a row, two fixtures

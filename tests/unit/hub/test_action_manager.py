@@ -133,7 +133,7 @@ def test_a_step_waits_until_its_warning_was_sent() -> None:
     assert manager.next(["cancel"]) == row(manager)
     clock.advance(900)
     assert manager.expire() == 1
-    assert row(manager).reason == "nobody took it in time"
+    assert row(manager).reason == "no actor took the action in time"
 
 
 @pytest.mark.parametrize("end", ["failed", "moot", "refused", "expired", "not there"])
@@ -165,4 +165,7 @@ def test_a_step_that_expired_says_that_it_waited_for_its_warning() -> None:
     manager.confirm({INTENT.id: NOTICE.id}, 3600)
     clock.advance(900)
     assert manager.expire() == 1
-    assert row(manager).reason == "nobody took it in time; it waits for its warning: action dddddddddddd is intended"
+    assert (
+        row(manager).reason
+        == "no actor took the action in time; it waits for its warning: action dddddddddddd is intended"
+    )

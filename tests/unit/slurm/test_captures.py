@@ -101,7 +101,7 @@ def test_rows_with_newlines_and_other_bytes(name: str, delimiter: str) -> None:
     assert found
     for item in found:
         if isinstance(item, BadRow):
-            assert "without its job" in item.reason, item
+            assert "without a line of its job" in item.reason, item
         else:
             item.name.encode()
 

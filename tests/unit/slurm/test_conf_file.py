@@ -69,7 +69,7 @@ def test_a_setting_is_its_last_value(tmp_path: Path) -> None:
         ('A="x\n', "line 1: 'A=\"x': expected"),
         ('A="x # in quotes, a comment too"\n', "line 1: 'A=\"x': expected"),
         ("Include none.conf\n", "none.conf: cannot be read: No such file"),
-        ("Include slurm.conf\n", "more than 8 Includes within each other"),
+        ("Include slurm.conf\n", "more than 8 nested Includes"),
         ("Include .\n", "cannot be read"),
         ("\x00\x01ELF\n", "line 1: 'ELF': expected"),
         ("A" * 100_000 + "\n", "line 1: 'AAAA"),

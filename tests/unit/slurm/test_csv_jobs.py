@@ -148,7 +148,7 @@ def test_an_id_that_is_no_number_has_one_all_the_same() -> None:
         (row(submitted="soon"), "submit: cannot read 'soon'"),
         (row(submitted=""), "no submit time"),
         (row(id=""), "no job id"),
-        (b"1,2\n", "2 columns where the header has 12"),
+        (b"1,2\n", "2 columns, but the header has 12"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_set_aside(line: bytes, reason: str) -> None:

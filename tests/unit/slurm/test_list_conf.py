@@ -164,7 +164,7 @@ def test_auth_slurm_gets_a_key_of_its_own_and_takes_no_socket(site: Site) -> Non
         ("", None, "slurm.conf: no NodeName"),
         ("\x7fELF\x00\x01" * 100, None, "slurm.conf: no NodeName"),
         (NODE + "Include gone.conf\n", None, "line 2: .*gone.conf: cannot be read: No such file"),
-        (NODE + "Include slurm.conf\n", None, "more than 8 Includes"),
+        (NODE + "Include slurm.conf\n", None, "more than 8 nested Includes"),
         (NODE, "Include gone.conf\n", "gres.conf line 1: .*gone.conf: cannot be read"),
     ],
 )

@@ -103,9 +103,9 @@ def test_any_value_is_read_or_refused(found: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "empty where JSON"),
-        (b" \n", "empty where JSON"),
-        (b"<html><body>502 Bad Gateway</body></html>", "HTML where JSON was expected.*is this slurmrestd"),
+        (b"", "expected JSON with jobs, found nothing"),
+        (b" \n", "expected JSON with jobs, found nothing"),
+        (b"<html><body>502 Bad Gateway</body></html>", "expected JSON, found HTML.*is this slurmrestd"),
         (b'{"jobs": [{"job_id": 1', "the JSON is cut off"),
         (b'{"jobs": [{"name": "half', "the JSON is cut off|invalid JSON"),
         (b"[" * 100_000, "JSON"),

@@ -201,7 +201,7 @@ def test_a_column_that_cannot_be_read_is_named(changes: dict[str, str], reason: 
 def test_a_bad_step_sets_its_run_aside() -> None:
     """Half a sum is no sum; a step of no job is set aside by itself."""
     assert "step 0: MaxRSS" in bad(row(), step("0", MaxRSS="big")).reason
-    assert "without its job" in bad(step("0")).reason
+    assert "without a line of its job" in bad(step("0")).reason
 
 
 @pytest.mark.parametrize(

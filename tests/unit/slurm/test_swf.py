@@ -95,9 +95,9 @@ def test_a_log_without_waits_says_so() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"1 2 3\n", "3 columns where SWF has 18"),
-        (row(run="x"), "'x' is no number"),
-        (row(run="inf"), "'inf' is no number"),
+        (b"1 2 3\n", "3 columns, but SWF has 18"),
+        (row(run="x"), "'x' is not a number"),
+        (row(run="inf"), "'inf' is not a number"),
         (row(run="9" * 400), "too large"),
         (row(submit=-1), "no submit time"),
         (row(job=-1), "no job number"),

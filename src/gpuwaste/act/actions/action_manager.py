@@ -131,7 +131,7 @@ class ActionManager:
 
     def _late(self, row: ActionEntry) -> str:
         wait = self.confirmations.hindrance(row) if row.status in _before(row) else ""
-        return f"nobody took it in time; it {wait}" if wait else "nobody took it in time"
+        return f"no actor took the action in time; it {wait}" if wait else "no actor took the action in time"
 
     def _move(
         self,

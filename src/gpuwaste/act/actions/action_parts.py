@@ -34,7 +34,7 @@ _HUB: Final = "hub"
 _PER_TURN: Final = 20
 _NO_ADDRESSES: Final = log_event.warning(
     "action-mail-waits: cannot look up mail addresses, mails of rules wait: {error}",
-    "Check `[notify] address_file` and `address_command`. A mail is tried again until its action expires.",
+    "Check `[notify] address_file` and `address_command`. A mail is retried until its action expires.",
 )
 _OUTCOMES: Final[Mapping[NoticeStatus, Outcome]] = {NoticeStatus.SENT: "confirmed"}
 

@@ -37,19 +37,19 @@ class ActionEntry(Struct, kw_only=True, frozen=True):
 
     id: str
     rule: str
-    rule_hash: Annotated[str, Meta(description="Hash of the rule's file as it was.")]
-    kind: Annotated[str, Meta(description="What is done: cancel, hold ...")]
+    rule_hash: Annotated[str, Meta(description="Hash of the rule's file when the rule decided.")]
+    kind: Annotated[str, Meta(description="Kind of action: cancel, hold ...")]
     subject: Annotated[str, Meta(description="The run's key, node/NAME or model/NAME.")]
     cluster: str = ""
-    job_id: Annotated[int | None, Meta(description="null: the action is about no run.")] = field(
+    job_id: Annotated[int | None, Meta(description="null: the action is not about a run.")] = field(
         default=None, name="jobid"
     )
     start: MaybeUtc = None
     user: str = ""
     account: str = ""
     options: dict[str, str] = {}
-    facts: Annotated[str, Meta(description="What the rule saw, as JSON.")] = ""
-    approve: Annotated[Approval, Meta(description="person: somebody has to approve it first.")]
+    facts: Annotated[str, Meta(description="Facts on which the rule decided, as JSON.")] = ""
+    approve: Annotated[Approval, Meta(description="person: a person must approve the action first.")]
     decided: Utc
     expires: Annotated[int, Meta(description="UTC seconds after which it is not sent.")]
     status: ActionStatus
@@ -57,7 +57,7 @@ class ActionEntry(Struct, kw_only=True, frozen=True):
     person: Annotated[str, Meta(description="Who approved or refused it.")] = ""
     person_at: MaybeUtc = None
     plan: Annotated[dict[str, str], Meta(description="What the actor read in Slurm before it sent the action.")] = {}
-    sends: Annotated[int, Meta(description="How often it was sent.")] = 0
+    sends: Annotated[int, Meta(description="Number of times it was sent.")] = 0
     sent: MaybeUtc = None
     reason: Annotated[str, Meta(description="Why it has this status.")] = ""
     answer: Annotated[str, Meta(description="The message of Slurm or of the mail server.")] = ""
@@ -78,7 +78,7 @@ class ActionsDocument(Document, kw_only=True, frozen=True):
     document: Literal["actions"] = "actions"
     schema: int = 1
     generated: Utc
-    stopped: Annotated[int | None, Meta(description="Since when nothing is sent, UTC seconds; null: not stopped.")]
+    stopped: Annotated[int | None, Meta(description="Time of the stop, UTC seconds; null: not stopped.")]
     actor: Annotated[
         str, Meta(description="The actor that may act now; empty: no actor has reached the hub for a minute.")
     ]
@@ -97,14 +97,16 @@ class ActionClaim(Struct, kw_only=True, forbid_unknown_fields=True):
     """The body of POST /v1/actions/claim."""
 
     actor: Annotated[str, Meta(min_length=1, max_length=200, description="The actor's name, the same after a restart.")]
-    kinds: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=64, description="What it may do.")]
+    kinds: Annotated[
+        list[Annotated[str, Meta(max_length=64)]], Meta(max_length=64, description="Kinds of actions that it may take.")
+    ]
 
 
 class ActionLent(Struct, kw_only=True, frozen=True):
     """The answer to a claim: the next action, if any."""
 
     now: Annotated[int, Meta(description="The hub's time, UTC seconds.")]
-    lease_s: Annotated[int, Meta(description="For how long no other actor gets an action, seconds.")]
+    lease_s: Annotated[int, Meta(description="Time for which no other actor gets an action, seconds.")]
     holder: Annotated[str, Meta(description="The actor that may act; another one gets no action.")]
     stopped: bool
     action: ActionEntry | None = None
@@ -123,9 +125,9 @@ class ActionReport(Struct, kw_only=True, forbid_unknown_fields=True):
 class ActionTaken(Struct, kw_only=True, frozen=True):
     """The answer to a report."""
 
-    taken: Annotated[bool, Meta(description="false: the action may not be sent, or the report changes nothing.")]
+    taken: Annotated[bool, Meta(description="false: do not send the action, or the report changed nothing.")]
     status: ActionStatus
-    lease_s: Annotated[int, Meta(description="For how long from now no other actor gets an action, seconds.")]
+    lease_s: Annotated[int, Meta(description="Time from now for which no other actor gets an action, seconds.")]
     reason: str = ""
 
 
@@ -138,7 +140,7 @@ class ActionsStop(Struct, kw_only=True, forbid_unknown_fields=True):
 class ActionsStopped(Struct, kw_only=True, frozen=True):
     """The answer: whether actions are stopped now."""
 
-    stopped: Annotated[int | None, Meta(description="Since when, UTC seconds; null: not stopped.")]
+    stopped: Annotated[int | None, Meta(description="Time of the stop, UTC seconds; null: not stopped.")]
 
 
 def action_id(rule: str, kind: str, subject: str, unique: str) -> str:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class OneAction:
     """Which action."""
 
-    action_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or how it begins.")]
+    action_id: Annotated[
+        str, Meta(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or its first 8 digits or more.")
+    ]
 
 
 def _actions(reading: Reading) -> "ActionService":

@@ -13,7 +13,7 @@ class EventsAnswer(Struct, kw_only=True, frozen=True):
     """A page of the stream, within what the caller may see; ask again with `next` as `after`."""
 
     events: Annotated[list[Any], Meta(description="CloudEvents 1.0 in structured JSON mode, in order.")]
-    next: Annotated[int, Meta(description="The last place that was looked at.")]
+    next: Annotated[int, Meta(description="Last place in the stream that was searched.")]
 
 
 class KindRow(Struct, kw_only=True, frozen=True):
@@ -39,12 +39,12 @@ class OutletRow(Struct, kw_only=True, frozen=True):
     name: str
     way: Annotated[str, Meta(description="journal, kafka or webhook.")]
     kinds: Annotated[list[str], Meta(description="The kinds of events that it accepts.")]
-    handed: Annotated[int, Meta(description="The last place of the stream that was handed over.")]
-    behind: Annotated[int, Meta(description="Events that wait for it, of all kinds.")]
-    oldest: Annotated[int | None, Meta(description="When the first of them happened, UTC seconds; null: none waits.")]
-    failures: Annotated[int, Meta(description="Attempts in a row that failed.")]
-    error: Annotated[str, Meta(description="Why the last one failed; empty: it did not.")]
-    refused: Annotated[int, Meta(description="Events that its receiver will never accept.")]
+    handed: Annotated[int, Meta(description="Last place in the stream that was delivered.")]
+    behind: Annotated[int, Meta(description="Events not delivered yet, of all kinds.")]
+    oldest: Annotated[int | None, Meta(description="Time of the oldest of them, UTC seconds; null: none.")]
+    failures: Annotated[int, Meta(description="Failed attempts in a row.")]
+    error: Annotated[str, Meta(description="Error of the last attempt; empty: it succeeded.")]
+    refused: Annotated[int, Meta(description="Events that the receiver rejected; they are not sent again.")]
 
 
 class RefusedEvent(Struct, kw_only=True, frozen=True):
@@ -74,7 +74,7 @@ class InletAnswer(Struct, kw_only=True, frozen=True):
     accepted: int
     repeated: Annotated[int, Meta(description="Events that were received before, by source and id.")]
     quarantined: Annotated[int, Meta(description="Events that are not valid; the hub keeps them in quarantine.")]
-    reasons: Annotated[list[str], Meta(description="Why, of the first ten.")]
+    reasons: Annotated[list[str], Meta(description="Reasons for the first ten.")]
 
 
 class InletRow(Struct, kw_only=True, frozen=True):
@@ -88,8 +88,8 @@ class InletRow(Struct, kw_only=True, frozen=True):
     quarantined: int
     kept: Annotated[int, Meta(description="Quarantined events that the store has.")]
     refused: Annotated[int, Meta(description="Requests that were refused: forged, too large, too many.")]
-    failures: Annotated[int, Meta(description="Attempts in a row to fetch events that failed.")]
-    error: Annotated[str, Meta(description="Why the last one failed; empty: it did not.")]
+    failures: Annotated[int, Meta(description="Failed attempts in a row to fetch events.")]
+    error: Annotated[str, Meta(description="Error of the last attempt; empty: it succeeded.")]
 
 
 class QuarantinedEvent(Struct, kw_only=True, frozen=True):

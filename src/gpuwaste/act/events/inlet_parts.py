@@ -32,7 +32,7 @@ _SHOWN: Final = 100
 _REASONS: Final = 10
 _LEFT_OUT: Final = log_event.error(
     "inlet-left-out: inlet disabled: {error}",
-    "Correct the file (`gpuwaste events check`) and restart the hub. Senders get an error and try again.",
+    "Correct the file (`gpuwaste events check`) and restart the hub. Senders get an error and retry.",
 )
 _FORGED: Final = log_event.warning(
     "inlet-refused: refused a request to inlet {name}: {error}",
@@ -41,7 +41,7 @@ _FORGED: Final = log_event.warning(
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0
 _DOWN: Final = log_event.warning(
-    "inlet-down: inlet {name} gets no events, the next try is in {wait:.0f} s: {error}",
+    "inlet-down: inlet {name} gets no events, retry in {wait:.0f} s: {error}",
     "Nothing is lost as long as the broker keeps the events: the inlet continues where it was. Check the broker.",
 )
 _UP: Final = log_event.info("inlet-up: inlet {name} gets events again")

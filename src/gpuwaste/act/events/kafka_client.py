@@ -24,7 +24,7 @@ class KafkaConnection:
     brokers: tuple[str, ...] = key((), "Addresses of brokers to begin with, HOST:PORT.")
     security: str = key("PLAINTEXT", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.")
     ca: str = key("", "PEM file of the CA of the brokers' certificates; empty: the system's CAs.")
-    cert: str = key("", "PEM certificate of the hub, where brokers want one.")
+    cert: str = key("", "PEM certificate of the hub, if brokers require one.")
     key_: str = key("", "PEM key of that certificate.")
     sasl: str = key("SCRAM-SHA-512", "SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER.")
     user: str = key("", "User name of SASL.")

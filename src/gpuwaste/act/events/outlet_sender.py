@@ -25,13 +25,13 @@ IDLE_S: Final = 0.25  # time between two reads of the stream: half of what an ev
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0
 _DOWN: Final = log_event.warning(
-    "outlet-down: outlet {name} accepts no events, the next try is in {wait:.0f} s: {error}",
+    "outlet-down: outlet {name} accepts no events, retry in {wait:.0f} s: {error}",
     "Nothing is lost: the events wait in the hub's store and are sent in order. Check the receiver.",
 )
 _UP: Final = log_event.info("outlet-up: outlet {name} accepts events again, {events} wait")
 _DEAD: Final = log_event.warning(
-    "outlet-refused: outlet {name} rejects {events} events for good, the first is {id}: {reason}",
-    "`gpuwaste outlets` lists what a receiver has refused. Compare its rules with the schemas of the events.",
+    "outlet-refused: outlet {name} rejects {events} events, not sent again, the first is {id}: {reason}",
+    "`gpuwaste events status` lists what a receiver has rejected. Compare its rules with the schemas of the events.",
 )
 
 

@@ -40,7 +40,7 @@ class NoticeQuestion:
 class NoticeRunQuestion(Struct, forbid_unknown_fields=True):
     """The body of POST /v1/notices/run."""
 
-    dry_run: Annotated[bool, Meta(description="Decide, and note and send nothing.")]
+    dry_run: Annotated[bool, Meta(description="Decide only: record and send nothing.")]
 
 
 class NoticeWish(Struct, forbid_unknown_fields=True):
@@ -84,7 +84,7 @@ class Digest(Document, kw_only=True, frozen=True):
     user: str
     start: Utc
     end: Utc
-    unclear_jobs: Annotated[int, Meta(description="Jobs of which too little is known.")]
+    unclear_jobs: Annotated[int, Meta(description="Jobs with too little known GPU time.")]
     waste: JudgedWaste
     jobs: list[DigestJob]
     jobs_left_out: int
@@ -126,7 +126,7 @@ class LimitNotice(Document, kw_only=True, frozen=True):
 
     user: str
     generated: Utc
-    jobs: Annotated[list[LimitJob], Meta(description="The first to reach its limit first.")]
+    jobs: Annotated[list[LimitJob], Meta(description="In the order in which they reach their limits.")]
 
 
 class NoticeRow(Struct, kw_only=True, frozen=True):
@@ -136,10 +136,10 @@ class NoticeRow(Struct, kw_only=True, frozen=True):
     user: str
     period_start: Utc
     period_end: Utc
-    dry: Annotated[bool, Meta(description="Whether it was noted and not sent.")]
+    dry: Annotated[bool, Meta(description="Whether the mail was recorded and not sent.")]
     status: str
     why: _Why
-    detail: Annotated[str, Meta(description="What became of the mail.")]
+    detail: Annotated[str, Meta(description="Status of the mail.")]
     address: str
     at_utc: Utc
     jobs: int
@@ -148,7 +148,7 @@ class NoticeRow(Struct, kw_only=True, frozen=True):
     exempt_s: GpuSeconds
     coverage: MaybeRatio
     tries: int
-    next_utc: Annotated[int, Meta(description="When it is tried next, UTC seconds.")]
+    next_utc: Annotated[int, Meta(description="Time of the next attempt, UTC seconds.")]
 
 
 class ToldRow(Struct, kw_only=True, frozen=True):
@@ -187,7 +187,7 @@ class NoticeDocument(DatedDocument, kw_only=True, frozen=True):
     """The common fields of all answers on notices."""
 
     recorded: Recorded = False
-    start: Annotated[int, Meta(description="UTC seconds; of one period, or of all that is answered.")]
+    start: Annotated[int, Meta(description="Start of the period, or of the queried time, UTC seconds.")]
     end: Utc
 
 
@@ -237,8 +237,8 @@ class NoticeRun(NoticeDocument, kw_only=True, frozen=True):
     ROWS: ClassVar[str] = "told"
     document: Literal["notice-run"] = "notice-run"
     dry_run: bool
-    news: Annotated[bool, Meta(description="Whether it was decided just now.")]
-    missing: Annotated[str, Meta(description="What is not known yet; empty: nothing.")]
+    news: Annotated[bool, Meta(description="Whether this request decided it.")]
+    missing: Annotated[str, Meta(description="What is missing so far; empty: nothing.")]
     not_told: _Counts
     told: list[ToldRow]
 

@@ -59,25 +59,27 @@ class GpuState:
     """The GPUs of a running run, as agents reported them; not known where one GPU of the run is not known."""
 
     idle_s: Annotated[
-        _Float, Meta(description="Seconds for which all GPUs of the run have been idle; 0: one is not.")
+        _Float, Meta(description="Seconds for which all GPUs of the run have been idle; 0: not all are idle.")
     ] = None
-    idle_gpus: Annotated[_Int, Meta(description="GPUs that are idle now, for a minute and more.")] = None
+    idle_gpus: Annotated[_Int, Meta(description="GPUs that have been idle for a minute or more.")] = None
     longest_idle_s: Annotated[_Float, Meta(description="Seconds for which the longest idle GPU has been idle.")] = None
     untouched_gpus: Annotated[_Int, Meta(description="GPUs that have been idle since the start of the run.")] = None
     wasted_gpu_s: Annotated[_Float, Meta(description="GPU-seconds wasted since the start.")] = None
     exempt_gpu_s: Annotated[
         _Float, Meta(description="The exempt part of wasted_gpu_s (memory-resident, interactive).")
     ] = None
-    age_s: Annotated[_Float, Meta(description="Seconds since the oldest of the last reports of these GPUs.")] = None
+    age_s: Annotated[_Float, Meta(description="Age of the last report of these GPUs, seconds; the oldest counts.")] = (
+        None
+    )
     coverage: Annotated[_Float, Meta(description="The lowest coverage of the run's GPUs since the start, 0 to 1.")] = (
         None
     )
     hang_s: Annotated[
         _Float,
         Meta(
-            description="Seconds at 95 % and more with almost no power, or on almost no SM, of each GPU of the run: "
-            "those of its last hours that are all like this, at most 6. 0: one is not; not known where a GPU reports "
-            "neither power nor SMs."
+            description="Seconds for which all GPUs of the run were at 95 % or more with almost no power, or with "
+            "almost no SM busy; counted back from now, 6 hours at most. 0: not all GPUs are like this; not known where "
+            "a GPU reports neither power nor SMs."
         ),
     ] = None
     cpu_cores: Annotated[
@@ -90,8 +92,8 @@ class GpuState:
 class UserFacts:
     """The user's own record of runs with and without GPUs."""
 
-    running_jobs: Annotated[int, Meta(description="Runs of the user that run now.")]
-    running_gpus: Annotated[int, Meta(description="GPUs that these hold.")]
+    running_jobs: Annotated[int, Meta(description="Runs of the user that are running now.")]
+    running_gpus: Annotated[int, Meta(description="GPUs that these runs hold.")]
     ended_1d: Annotated[int, Meta(description="Runs that ended in the last 24 hours.")]
     failed_1d: Annotated[int, Meta(description="Runs of these that ended FAILED or OUT_OF_MEMORY.")]
     short_1d: Annotated[int, Meta(description="Runs of these that took less than a minute.")]
@@ -102,7 +104,9 @@ class UserFacts:
 class QueueFacts:
     """The waiting jobs of the run's partition."""
 
-    waiting_jobs: Annotated[int, Meta(description="Jobs that wait in the partition; an array's waiting part is one.")]
+    waiting_jobs: Annotated[
+        int, Meta(description="Pending jobs in the partition; the pending part of an array is one job.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class ArrayFacts:
     """The array of the run; not known for a run that is in none."""
 
     ended: Annotated[int, Meta(description="Tasks of the array that have ended.")]
-    failed_in_row: Annotated[int, Meta(description="Last tasks that ended with the same failure, one after another.")]
+    failed_in_row: Annotated[int, Meta(description="Number of last tasks in a row that ended with the same failure.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +134,10 @@ class RescoreFacts:
     failure: Annotated[float, Meta(description="Probability that the job fails, 0 to 1.")]
     timeout: Annotated[float, Meta(description="Probability that the job reaches its time limit, 0 to 1.")]
     limit: Annotated[
-        float, Meta(description="The same given how long it has run: known shortly before the limit, 0 to 1.")
+        float,
+        Meta(description="Probability of the time limit given the run time so far, 0 to 1; known shortly before it."),
     ]
-    age_s: Annotated[float, Meta(description="Seconds since then.")]
+    age_s: Annotated[float, Meta(description="Age of the prediction, seconds.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +162,9 @@ class NodeFacts:
 class ModelFacts:
     """The model in use, judged by jobs that ended in the last 7 days and that it scored at submission."""
 
-    name: Annotated[str, Meta(description="Its name.")]
+    name: Annotated[str, Meta(description="Name of the model.")]
     age_s: Annotated[float, Meta(description="Seconds since it was trained.")]
-    judged_7d: Annotated[int, Meta(description="Such jobs that completed or failed.")]
+    judged_7d: Annotated[int, Meta(description="Jobs of these that completed or failed.")]
     failed_ratio: Annotated[float, Meta(description="Share of these that ended FAILED or OUT_OF_MEMORY, 0 to 1.")]
     expected_ratio: Annotated[float, Meta(description="Mean probability of failure that it gave them, 0 to 1.")]
     ece: Annotated[
@@ -167,7 +172,10 @@ class ModelFacts:
     ]
     skill: Annotated[
         float,
-        Meta(description="1 - its Brier score / that of always saying the share; below 0 it is worse than that."),
+        Meta(
+            description="Brier skill: 1 - its Brier score / the score of predicting failed_ratio for each job; "
+            "below 0: worse than that."
+        ),
     ]
 
 

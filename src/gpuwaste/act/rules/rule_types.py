@@ -25,10 +25,8 @@ class RuleStanding(Struct, kw_only=True, frozen=True):
     about: Literal["running", "waiting", "node", "model"]
     where: str
     steps: Annotated[list[str], Meta(description="Each step's delay and action.")]
-    matching: Annotated[
-        int | None, Meta(description="Jobs or nodes for which it held at the last pass; null: none yet.")
-    ]
-    left: Annotated[dict[str, int], Meta(description="Those that it skipped then, by reason.")]
+    matching: Annotated[int | None, Meta(description="Jobs or nodes that matched at the last pass; null: no pass yet.")]
+    left: Annotated[dict[str, int], Meta(description="Jobs or nodes skipped at the last pass, by reason.")]
     steps_30d: Annotated[int, Meta(description="Steps of the last 30 days.")]
     recorded_30d: Annotated[int, Meta(description="Steps of these that were only recorded.")]
     subjects_30d: Annotated[int, Meta(description="Different jobs or nodes of these steps.")]
@@ -62,10 +60,12 @@ class SubjectLook(Struct, kw_only=True, frozen=True):
     subject: str
     printed_id: str
     matches: bool
-    exempt: Annotated[str, Meta(description="Why the rule skips it; empty: it does not.")]
-    held_s: Annotated[float | None, Meta(description="For how long the condition has held; null: it does not.")]
+    exempt: Annotated[str, Meta(description="Why the rule skips this subject; empty: not skipped.")]
+    held_s: Annotated[
+        float | None, Meta(description="Seconds for which the condition has held; null: it does not hold.")
+    ]
     steps_done: int
-    due: Annotated[str, Meta(description="The step that would be done now; empty: none.")]
+    due: Annotated[str, Meta(description="The step that is due now; empty: none.")]
     parts: list[PartValue]
 
 
@@ -86,7 +86,7 @@ class ReplayRow(Struct, kw_only=True, frozen=True):
     """What the rule would have done with one delay."""
 
     after_s: int
-    step: Annotated[str, Meta(description="The rule's own action at this delay; empty: it has none there.")]
+    step: Annotated[str, Meta(description="The rule's own action at this delay; empty: none.")]
     jobs: Annotated[int, Meta(description="Runs that would have been hit.")]
     users: int
     judged: Annotated[int, Meta(description="Runs of these that have ended.")]
@@ -120,7 +120,7 @@ class ReplayDocument(Document, kw_only=True, frozen=True):
     end: Utc
     runs: Annotated[int, Meta(description="Runs with GPUs in the window.")]
     idle_to_end: Annotated[int, Meta(description="Ended runs whose GPUs were idle to the end, for 5 minutes and more.")]
-    by_day_ratio: Annotated[Ratio, Meta(description="Share of the GPU time that is kept by day only.")]
+    by_day_ratio: Annotated[Ratio, Meta(description="Share of the GPU time that is stored only by day.")]
     interval: Annotated[str, Meta(description="How the intervals were made.")] = "bootstrap over users, 95 %"
     rows: list[ReplayRow]
     users: Annotated[list[ReplayUser], Meta(description="The 20 with the most hits at the last step.")]

@@ -58,10 +58,10 @@ class PolicyReplayRow(Struct, kw_only=True, frozen=True):
     target: Annotated[str, Meta(description="all: each submission once.")]
     would_be: Action
     jobs: int
-    said: Annotated[int, Meta(description="Those shown at the terminal.")]
+    said: Annotated[int, Meta(description="Advice shown at the terminal.")]
     right: Annotated[int, Meta(description="Advice that was right.")]
     wrong: int
-    unknown: Annotated[int, Meta(description="Those whose outcome is not known.")]
+    unknown: Annotated[int, Meta(description="Advice whose outcome is not known.")]
     gpu_hours: Annotated[float, Meta(description="GPU-hours of the jobs whose advice was right.")]
     users: int
 
@@ -72,7 +72,7 @@ class PolicyReplayDocument(Document, kw_only=True, frozen=True):
     ROWS: ClassVar[str] = "rows"
     document: Literal["policy-replay"] = "policy-replay"
     recorded: Recorded = False
-    source: Annotated[str, Meta(description="Where the history is from.")]
+    source: Annotated[str, Meta(description="Source of the job history.")]
     cluster: str
     start: Utc
     end: Utc

@@ -62,7 +62,7 @@ class Manifest(BundleManifest):
     label_rule: str
     under_use: UnderUse = UNDER_USE
     end_rule: str
-    window: Annotated[tuple[int, int], Meta(description="The first and the last submission learnt from, UTC seconds.")]
+    window: Annotated[tuple[int, int], Meta(description="First and last submission in the training data, UTC seconds.")]
     rows: int
     targets: tuple[TargetModel, ...]
     left_out: Annotated[Mapping[str, str], Meta(description="Why there is no model of a target.")]

@@ -73,16 +73,16 @@ class RequestChange:
 class PredictPolicy(Struct, kw_only=True, frozen=True):
     """What the site's policies would do at sbatch; except for operators, only what would be printed."""
 
-    policy: Annotated[str, Meta(description="The policy that judges; empty where the caller may not see it.")]
+    policy: Annotated[str, Meta(description="The policy that applies; empty: not visible to the caller.")]
     mode: Literal["", "off", "shadow", "annotate", "warn", "reject"]
     action: Action
     would_be: Annotated[
-        Action, Meta(description="The action without the policy's mode; to others than operators the action.")
+        Action, Meta(description="For operators: the action without the policy's mode. For others: same as action.")
     ]
-    held: Annotated[str, Meta(description="To operators: what holds it back: shadow, override, budget ...")] = ""
+    held: Annotated[str, Meta(description="For operators: why it is held back: shadow, override, budget ...")] = ""
     lines: Annotated[
         list[str],
-        Meta(description="What sbatch would print, at most three lines; to operators also what is held back."),
+        Meta(description="What sbatch would print, 3 lines at most; for operators also held-back advice."),
     ]
 
 
@@ -90,13 +90,14 @@ class PredictFacts(Struct, kw_only=True, frozen=True):
     """What policies judge besides the prediction."""
 
     own: Annotated[
-        Mapping[str, list[str]], Meta(description="Sentences in exact numbers of the user's own last runs, by target.")
+        Mapping[str, list[str]],
+        Meta(description="Sentences with exact numbers from the user's own last runs, by target."),
     ] = {}
     script: Annotated[
         ScriptSays,
-        Meta(description="Whether the script is one with which jobs of this user and name failed."),
+        Meta(description="Whether jobs of this user and name failed with this script."),
     ] = "unknown"
-    whole_node: Annotated[bool, Meta(description="Whether the partition gives whole nodes.")] = False
+    whole_node: Annotated[bool, Meta(description="Whether the partition allocates entire nodes.")] = False
     last_job: Annotated[int | None, Meta(description="The user's last ended job of this name; null: none.")] = None
 
 
@@ -111,13 +112,11 @@ class PredictDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     own_history: Annotated[
         bool,
-        Meta(description="Whether a job of the user has ended; if not, a model predicts from the site's jobs."),
+        Meta(description="Whether any job of the user has ended; if not, a model predicts from the site's jobs."),
     ] = True
     facts: PredictFacts | UnsetType = UNSET
     policy: PredictPolicy | UnsetType = UNSET
-    program: Annotated[
-        ProgramEstimate | UnsetType, Meta(description="What is expected of the program that the job is tied to.")
-    ] = UNSET
+    program: Annotated[ProgramEstimate | UnsetType, Meta(description="Estimate for the job's program.")] = UNSET
 
 
 class PredictAnswer(Document, kw_only=True, frozen=True):

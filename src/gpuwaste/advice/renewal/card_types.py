@@ -32,9 +32,9 @@ class CardByUser(Struct, frozen=True):
 class CardPoint(Struct, kw_only=True, frozen=True):
     """One operating point on the test part."""
 
-    threshold: Annotated[float, Meta(description="The probability from which on a job is named.")]
-    jobs: Annotated[int, Meta(description="Jobs that it names.")]
-    share: Annotated[float, Meta(description="The same as a share of the test part, 0 to 1.")]
+    threshold: Annotated[float, Meta(description="Jobs with this probability or more are flagged.")]
+    jobs: Annotated[int, Meta(description="Flagged jobs.")]
+    share: Annotated[float, Meta(description="Flagged jobs as a share of the test part, 0 to 1.")]
     precision: CardInterval
     recall: CardInterval
 
@@ -43,8 +43,8 @@ class CardLevel(Struct, kw_only=True, frozen=True):
     """One quantile on the test part."""
 
     under_rate: Annotated[CardInterval, Meta(description="Share of the jobs that used more, 0 to 1.")]
-    reserved_over_used: Annotated[CardInterval, Meta(description="What it would reserve over what was used.")]
-    reserved_over_used_unweighted: Annotated[float | None, Meta(description="The same, each job counting once.")]
+    reserved_over_used: Annotated[CardInterval, Meta(description="Reserved amount divided by used amount.")]
+    reserved_over_used_unweighted: Annotated[float | None, Meta(description="The same ratio; each job counts once.")]
 
 
 class CardRequest(Struct, kw_only=True, frozen=True):
@@ -123,7 +123,7 @@ class TrainingSettings:
     seed: int = 1
     time_budget_s: Annotated[float | None, Meta(description="For the searches together, seconds.")] = None
     targets: Annotated[tuple[str, ...], Meta(description="Empty: all.")] = ()
-    since: Annotated[int | None, Meta(description="Submissions since then, UTC seconds; null: all.")] = None
+    since: Annotated[int | None, Meta(description="Only submissions since then, UTC seconds; null: all.")] = None
     threads: int = 2
 
 
@@ -133,7 +133,9 @@ class CardSplit(Struct, kw_only=True, frozen=True):
     train: Ratio
     validation: Ratio
     test: Ratio
-    last_calibration: Annotated[float, Meta(description="The last ones, which calibrate the shipped model, 0 to 1.")]
+    last_calibration: Annotated[
+        float, Meta(description="Share of the last jobs, which calibrate the final model, 0 to 1.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class ModelCard(Document, kw_only=True, frozen=True):
     jobs: int
     users: int
     window_utc: Annotated[tuple[int, int], Meta(description="The first and the last submission, UTC seconds.")]
-    left: Annotated[Mapping[str, int], Meta(description="Rows that were not learnt from, by reason.")]
+    left: Annotated[Mapping[str, int], Meta(description="Rows left out of the training, by reason.")]
     end_rule: str
     label_rule: str
     feature_version: int

@@ -15,7 +15,7 @@ class ModelRow(BundleStatus, kw_only=True, frozen=True):
 
     origin: str
     created_utc: Annotated[int | None, Meta(description="UTC seconds.")]
-    rows: Annotated[int | None, Meta(description="Jobs that it learnt from.")]
+    rows: Annotated[int | None, Meta(description="Jobs in its training data.")]
 
 
 class ModelsDocument(Document, kw_only=True, frozen=True):
@@ -30,7 +30,7 @@ class ModelDocument(Document, kw_only=True, frozen=True):
 
     document: Literal["model"] = "model"
     hash: str
-    note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")]
+    note: Annotated[str, Meta(description="How the model differs from the site's settings; empty: no difference.")]
     manifest: Manifest
 
     def to_json(self) -> dict[str, Any]:
@@ -72,12 +72,14 @@ class ModelStatus(Document, kw_only=True, frozen=True):
     jobs: int
     first_utc: Utc
     last_utc: Utc
-    psi_some: Annotated[float, Meta(description="The population stability index from which a feature has moved.")]
-    psi_much: Annotated[float, Meta(description="The index from which it is another population.")]
-    min_jobs: Annotated[int, Meta(description="With fewer jobs drift is not judged.")]
+    psi_some: Annotated[
+        float, Meta(description="Population stability index (PSI) from which a feature counts as moved.")
+    ]
+    psi_much: Annotated[float, Meta(description="PSI from which a feature counts as another population.")]
+    min_jobs: Annotated[int, Meta(description="Minimum number of jobs to judge drift.")]
     features: list[FeatureDrift]
     targets: list[TargetStatus]
-    source: Annotated[str, Meta(description="Where the jobs are from.")] = ""
+    source: Annotated[str, Meta(description="Source of the jobs.")] = ""
 
 
 class ModelChange(Document, kw_only=True, frozen=True):

@@ -35,7 +35,7 @@ class TrialModel(Struct, kw_only=True, frozen=True):
     name: str
     hash: Annotated[str, Meta(description="sha256 of the manifest, hex.")]
     created_utc: Annotated[int, Meta(description="When it was trained, UTC seconds.")]
-    rows: Annotated[int, Meta(description="Jobs that it learnt from.")]
+    rows: Annotated[int, Meta(description="Jobs in its training data.")]
 
 
 class TrialDocument(Document, kw_only=True, frozen=True):

@@ -35,7 +35,7 @@ class PolicyScore(Struct, kw_only=True, frozen=True):
     judged: Annotated[int, Meta(description="Those of them that have an outcome.")]
     hits: int
     went_wrong: Annotated[int, Meta(description="Verdicts whose job went wrong.")]
-    found: Annotated[int, Meta(description="Those of them that had named it.")]
+    found: Annotated[int, Meta(description="Those of them that predicted it.")]
     overrides: int
     overrides_judged: int
     overrides_hits: int

@@ -37,10 +37,10 @@ class JudgedVerdict(Verdict):
     """A verdict and how its job ended, as an operator sees it."""
 
     node: Annotated[str, Meta(description="The advisor's host.")]
-    taken_utc: Annotated[int, Meta(description="When the hub took it, UTC seconds.")]
+    taken_utc: Annotated[int, Meta(description="When the hub accepted it, UTC seconds.")]
     week: Annotated[str, Meta(description="The ISO week of the submission, UTC.")]
     runs: Annotated[int, Meta(description="Runs that carry the token.")]
-    hit: Annotated[bool | None, Meta(description="Whether a target that it named came true; null without an outcome.")]
+    hit: Annotated[bool | None, Meta(description="Whether a predicted target came true; null without an outcome.")]
     started: Annotated[int | None, Meta(description="The first start where one was expected, UTC seconds.")] = None
     start_within: Annotated[
         bool | None, Meta(description="Whether that start was in the expected interval, a minute more on either side.")
@@ -92,9 +92,7 @@ class VerdictsDocument(DatedDocument, kw_only=True, frozen=True):
     start: Utc
     end: Utc
     verdicts: list[VerdictRow]
-    disputes: Annotated[
-        list[Dispute], Meta(description="The last remarks of owners on judgements; for operators.")
-    ] = []  # noqa: RUF012 copied
+    disputes: Annotated[list[Dispute], Meta(description="Newest disputes by job owners; for operators.")] = []  # noqa: RUF012 copied
 
     def table(self, _: str = "") -> Table:
         """Return the verdicts; lists are one cell."""

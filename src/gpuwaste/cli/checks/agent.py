@@ -69,7 +69,11 @@ def _device_map(status: Mapping[str, Any]) -> Check:
     if conflicts:
         found = f"sources disagree about the job of a GPU: {', '.join(conflicts)}"
         return Check(
-            "map", Status.FAIL, found, "docs: whose GPU; compare scontrol show job -d with nvidia-smi", figures
+            "map",
+            Status.FAIL,
+            found,
+            "see docs/explanation/attribution.md; compare scontrol show job -d with nvidia-smi",
+            figures,
         )
     if silent:
         words = "; ".join(f"{name}: {words}" for name, words in sorted(silent.items()))

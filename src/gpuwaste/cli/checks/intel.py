@@ -42,5 +42,5 @@ def _rights(status: Path) -> Check:
 
     if holds(status, PERFMON):
         return Check(NAME, Status.OK, "the agent has CAP_PERFMON")
-    line = "the agent has no CAP_PERFMON: the use of Intel GPUs is unknown to it"
+    line = "the agent has no CAP_PERFMON: it cannot read the use of Intel GPUs"
     return Check(NAME, Status.WARN, line, "install the drop-in of the unit (how-to Intel)")

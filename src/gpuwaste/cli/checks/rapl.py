@@ -20,7 +20,7 @@ def check(around: Surroundings) -> Iterator[Check]:
         return
     yield from check_tree(_SYS, agent_reader(around.config), config.interval_s)
     if "host" not in config.collectors:
-        line = "the collector host is not configured: no job gets a part of the energy of CPUs"
+        line = "the collector host is not configured: the energy of CPUs is not assigned to jobs"
         yield Check(NAME, Status.WARN, line, "add host to [agent] collectors")
 
 

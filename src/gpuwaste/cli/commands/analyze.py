@@ -16,14 +16,17 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_window(parser, None, shown="now-30days; with files, all of them")
+    add_window(parser, None, shown="now-30days; with files: no limit")
     source = parser.add_mutually_exclusive_group()
     add(source, "from", "repeatable", dest="from_file", action="append")
     for name in ("sacct", "swf", "csv-file"):
         add(source, name, "repeatable", action="append")
     add(source, "store")
     parser.add_argument(
-        "--into", type=path_word, metavar="FILE", help="keep what was imported from files, to go on with it later"
+        "--into",
+        type=path_word,
+        metavar="FILE",
+        help="keep the jobs imported from files in this store, for later commands",
     )
     add(parser, "mapping")
     parser.add_argument(

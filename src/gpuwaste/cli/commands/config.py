@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_role(check)
     add_config(
         actions.add_parser(
-            "show", help="print every key with its value as TOML; a comment names file and line where a file sets it"
+            "show", help="print every key with its value as TOML; comments name the file and line that set it"
         )
     )
 

@@ -15,8 +15,8 @@ EXAMPLES = (
     ("gpuwaste estimate step.hlo", "Memory of a JAX program, and where it fits."),
     ("gpuwaste estimate program.json --gpu h100,a100-40gb", "What a probe wrote, on two GPU types."),
     ("gpuwaste estimate step.hlo --gpu h100 --steps 10000", "How long the run takes, where a site has measured h100."),
-    ("gpuwaste estimate program.json --batch 8,16,32 --gpus 1,2 --goal cheapest", "Which request for it."),
-    ("gpuwaste estimate small.hlo large.hlo --goal smallest --mig", "Which of two programs on which GPU or MIG size."),
+    ("gpuwaste estimate program.json --batch 8,16,32 --gpus 1,2 --goal cheapest", "Which request is cheapest."),
+    ("gpuwaste estimate small.hlo large.hlo --goal smallest --mig", "The smallest GPU or MIG size for two programs."),
     ("gpuwaste estimate probe torch", "A script that writes a torch program: keep it as probe.py."),
 )
 
@@ -36,9 +36,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="choose by cost or GPU-hours, by run time, or by GPU memory, which needs no times (default: cheapest)",
     )
     parser.add_argument(
-        "--samples", type=size_word, metavar="N", help="samples of the run: steps follow from the batch"
+        "--samples", type=size_word, metavar="N", help="samples of the run; steps are samples / batch size"
     )
-    parser.add_argument("--mig", action="store_true", help="compare MIG instances, too, by memory")
+    parser.add_argument("--mig", action="store_true", help="compare MIG instances as well, by memory")
     parser.add_argument(
         "--price", metavar="PRICES", help="price of a GPU-hour, such as h100=2.5,l4=0.4 (default: estimate.prices)"
     )

@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listed.add_argument(
         "--after", metavar="N", type=count_word, default=0, help="place in the stream to begin after (default: 0)"
     )
-    listed.add_argument("--follow", action="store_true", help="go on with new events until interrupted")
+    listed.add_argument("--follow", action="store_true", help="follow new events until interrupted")
     add_config(listed)
     kinds = actions.add_parser("kinds", help="every kind of event, with --json their schemas")
     add(kinds, "json")

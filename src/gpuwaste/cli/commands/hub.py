@@ -37,9 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="lake|file",
         help="new store; run the command again with the hub stopped",
     )
-    where.add_argument(
-        "--reopen", action="store_true", help="use the configured store again, which was moved, as it was then"
-    )
+    where.add_argument("--reopen", action="store_true", help="use the old store again, in its state before the move")
     moved.add_argument(
         "--force", action="store_true", help="with --to file: replace an existing file; the old one is kept next to it"
     )

@@ -28,12 +28,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="fastest",
         help="what to choose by: the end, the cost (billing, GPU-hours), or the risk to fail (default: fastest)",
     )
-    parser.add_argument("--deadline", metavar="TIME", help="when the job must have ended, as in sacct or now+8hours")
+    parser.add_argument(
+        "--deadline", metavar="TIME", help="deadline by which the job must end: a time as in sacct, or now+8hours"
+    )
     parser.add_argument("--take", type=size_word, metavar="N", help="choose candidate N yourself")
     parser.add_argument("-o", "--output", type=path_word, metavar="PLAN", help="write the plan to this file")
     parser.add_argument("--submit", type=path_word, metavar="PLAN", help="submit what this plan file chose")
-    parser.add_argument("--watch", metavar="JOB", help="follow a job that waits, until it starts")
-    parser.add_argument("--model", type=path_word, metavar="DIR", help="use this model here instead of the hub's")
+    parser.add_argument("--watch", metavar="JOB", help="follow a pending job until it starts")
+    parser.add_argument(
+        "--model", type=path_word, metavar="DIR", help="use this model on this host instead of the hub's"
+    )
     add(parser, "json")
     add_config(parser)
 

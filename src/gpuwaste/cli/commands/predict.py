@@ -26,7 +26,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="batch script, - for stdin; with --json, - may be a request in JSON",
     )
     add(parser, "jobs")
-    parser.add_argument("--model", type=path_word, metavar="DIR", help="use this model here instead of the hub's")
+    parser.add_argument(
+        "--model", type=path_word, metavar="DIR", help="use this model on this host instead of the hub's"
+    )
     parser.add_argument(
         "--history",
         type=path_word,

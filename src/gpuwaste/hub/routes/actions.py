@@ -14,7 +14,7 @@ from gpuwaste.hub.openapi import answers, body
 from gpuwaste.net.request_signing import SignedAnswer
 
 _MAX_BODY: Final = 64 * 1024
-Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or how it begins.")]
+Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{8,64}$", description="An action's id, or its first 8 digits or more.")]
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -43,7 +43,7 @@ _SIGNED_IN: Final = log_event.info("page-sign-in: {user} has signed in to the pa
 _SIGNED_OUT: Final = log_event.info("page-sign-out: {user} has signed out of the pages")
 _REJECTED: Final = log_event.warning(
     "page-rejected: rejected requests for pages ({reason}): {error}",
-    "Somebody tries to get pages that are not theirs, or `[web] url` or the proxy is not as in docs/how-to/web.md.",
+    "A user requests pages of others, or `[web] url` or the proxy is not as in docs/how-to/web.md.",
 )
 
 

@@ -27,8 +27,8 @@ class HistorySource(Struct, kw_only=True, frozen=True):
     key: str
     cluster: str
     imports: int
-    cut_off: Annotated[int, Meta(description="Imports that did not reach the end.")]
-    end_rule: Annotated[str | None, Meta(description="How the ends of its runs are known; null: cut off.")]
+    cut_off: Annotated[int, Meta(description="Unfinished imports.")]
+    end_rule: Annotated[str | None, Meta(description="How the ends of its runs are known; null: file cut off.")]
     pages: int
     size_b: Bytes
     packed_b: Annotated[int, Meta(description="Bytes on disk.")]
@@ -67,7 +67,7 @@ class AsideRows(Struct, kw_only=True, frozen=True):
     """Rows of one source that were quarantined for one reason."""
 
     source: str
-    reason: Annotated[str, Meta(description="With * for its numbers and names.")]
+    reason: Annotated[str, Meta(description="Reason, with * in place of numbers and names.")]
     rows: int
     first_line: int | None
     example: str

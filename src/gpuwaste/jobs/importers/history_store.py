@@ -119,7 +119,7 @@ class HistoryStore:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
+            raise StoreError(f"{path.parent}: cannot be created: {error.strerror}") from error
         try:
             database = Database.open(path, "hub", {"threads": "2"})
         except StoreError as error:

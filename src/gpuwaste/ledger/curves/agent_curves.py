@@ -31,11 +31,11 @@ from gpuwaste.net.sample_query import MOST_ANSWER_B, MOST_UNPACKED_B, SampleQues
 
 _REJECTED: Final = log_event.warning(
     "curves-answer-rejected: the answer of node {node} for a job's samples is rejected: {error}",
-    "Another program at the agent's port, an agent of another user ([hub] agent_user), or a node that lies.",
+    "Another program at the agent's port, an agent of another user ([hub] agent_user), or false data.",
 )
 _REFUSED: Final = log_event.warning(
     "curves-refused: the agent of node {node} refuses to answer for a job's samples: {error}",
-    "Does [agent] hub_user name the hub's user there? Compare the clocks, and munge's keys.",
+    "Check that [agent] hub_user on that node is the hub's user; compare the clocks and munge's keys.",
 )
 PATIENCE_S: Final = 20.0  # for an exchange: the agent's child process has fifteen seconds
 _BUSY_S: Final = 0.5  # between two tries, in the first half of the time

@@ -102,9 +102,11 @@ class NodeCurves(Struct, frozen=True, kw_only=True):
     """The samples of a run on one node; `hours` has its CPUs, and is used where there are no samples."""
 
     node: str
-    state: Annotated[NodeState, Meta(description="Whether the node's samples are here, and if not, why.")]
-    source: Annotated[Literal["agent", "prometheus", ""], Meta(description="Where the samples are from.")] = ""
-    words: Annotated[str, Meta(description="What follows from the state, one line; empty: nothing.")] = ""
+    state: Annotated[NodeState, Meta(description="Whether the node's samples are in the answer; if not, why.")]
+    source: Annotated[Literal["agent", "prometheus", ""], Meta(description="Source of the samples.")] = ""
+    words: Annotated[
+        str, Meta(description="What this state means for the reader, one line; empty: nothing to add.")
+    ] = ""
     kept_since: MaybeUtc = None
     kept_days: int | None = None
     unreadable_days: int = 0

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-_Part = Meta(description="The part of it in wasted GPU-time; null: not known.")
+_Part = Meta(description="Part of it in wasted GPU time; null: not known.")
 
 
 class EnergyCost(Struct, kw_only=True, frozen=True):
     """What was measured of some GPUs' energy and what that costs; null is "not known", never 0."""
 
-    gpu_kwh: Annotated[float, Meta(description="Energy of the GPUs, as far as it was measured, kilowatt-hours.")]
+    gpu_kwh: Annotated[float, Meta(description="Measured energy of the GPUs, kilowatt-hours.")]
     kwh: Annotated[float, Meta(description="gpu_kwh x pue, kilowatt-hours.")]
     pue: Annotated[float, Meta(description="Power usage effectiveness of the site.")]
     measured_share: Annotated[
@@ -18,7 +18,8 @@ class EnergyCost(Struct, kw_only=True, frozen=True):
     ]
     wasted_kwh: Annotated[float | None, _Part]
     wasted_share: Annotated[
-        float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+        float | None,
+        Meta(description="Wasted share of the energy for which it is known, 0 to 1; null: known for none."),
     ]
     currency: Annotated[str, Meta(description="Of cost and wasted_cost.")]
     cost: Annotated[float | None, Meta(description="Price of kwh; null: no price, or an hour without one.")]
@@ -29,7 +30,7 @@ class EnergyCost(Struct, kw_only=True, frozen=True):
     wasted_co2e_kg: Annotated[float | None, _Part]
     cpu_kwh: Annotated[
         float | None,
-        Meta(description="Energy of the CPUs, as far as it was measured, kilowatt-hours; not in kwh and cost."),
+        Meta(description="Measured energy of the CPUs, kilowatt-hours; not part of kwh and cost."),
     ] = None
     cpu_measured_share: Annotated[
         float | None, Meta(description="Share of the GPU-time over which the energy of CPUs was measured, 0 to 1.")

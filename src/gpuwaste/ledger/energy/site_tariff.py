@@ -69,7 +69,7 @@ def parse_hours(data: bytes, where: str) -> tuple[frozenset[str], dict[int, Ener
     if "\0" in text:
         raise ParseError(f"{where}: a binary file: expected CSV, {_WHAT_TO_DO}")
     if text.strip() and not text.endswith("\n"):
-        raise ParseError(f"{where}: the last line has no end: the file is not complete, write it anew")
+        raise ParseError(f"{where}: the last line has no newline: the file is incomplete, write it again")
     rows = csv_rows(text, where, f"expected CSV, {_WHAT_TO_DO}")
     _, header = next(rows, (1, []))
     names = [cell.strip() for cell in header]

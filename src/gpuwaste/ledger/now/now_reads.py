@@ -38,7 +38,7 @@ _SHARED_ROWS: Final = 1000  # of a document that is kept for other requests
 OLD_S: Final = 120.0  # an older snapshot is not used: the request waits for a new one
 _NOT_TAKEN: Final = log_event.warning(
     "now-not-taken: cannot read what the cluster does now: {error}",
-    "The store or its disk refuses. GET /v1/now answers with what was read last, for two minutes.",
+    "The store or its disk has an error. GET /v1/now returns the last data, for two minutes.",
 )
 
 

@@ -31,7 +31,7 @@ class NowTotals(Struct, kw_only=True, frozen=True):
 class NowAges(Struct, kw_only=True, frozen=True):
     """How old the figures are."""
 
-    accounting_read: Annotated[int | None, Meta(description="Accounting is known up to here, UTC seconds.")]
+    accounting_read: Annotated[int | None, Meta(description="Accounting was read up to this time, UTC seconds.")]
     nodes_read: Annotated[int | None, Meta(description="When the nodes were read from Slurm, UTC seconds.")]
     report_median_s: Annotated[int | None, Meta(description="Median age of the GPUs' last reports, seconds.")]
     report_max_s: Annotated[int | None, Meta(description="Age of the oldest report that still counts, seconds.")]
@@ -49,9 +49,9 @@ class IdleJob(Struct, kw_only=True, frozen=True):
     partition: str
     start: Utc
     gpus: Annotated[int, Meta(description="GPUs that the job holds.")]
-    idle: Annotated[int, Meta(description="Of these, idle now.")]
-    never_active: Annotated[int, Meta(description="Of the idle ones, those that were never above 0 %.")]
-    since: Annotated[int, Meta(description="Since when the first of them is idle, UTC seconds.")]
+    idle: Annotated[int, Meta(description="GPUs of these that are idle now.")]
+    never_active: Annotated[int, Meta(description="Idle GPUs that were never above 0 %.")]
+    since: Annotated[int, Meta(description="Start of the longest idle time among them, UTC seconds.")]
     reported: Annotated[int, Meta(description="The oldest of their last reports, UTC seconds.")]
     nodes: Annotated[list[str], Meta(description="Where the idle GPUs are: the first 16 nodes.")]
     nodes_left_out: int
@@ -80,7 +80,7 @@ class QueueRow(Struct, kw_only=True, frozen=True):
 
     partition: str
     jobs: Annotated[int, Meta(description="Pending jobs; each task of an array is one.")]
-    gpus: Annotated[int, Meta(description="GPUs that they ask for.")]
+    gpus: Annotated[int, Meta(description="GPUs that they request.")]
     oldest: Annotated[int, Meta(description="Submission of the oldest, UTC seconds.")]
     longest_wait_s: Seconds
 
@@ -113,7 +113,7 @@ class NowDocument(Document, kw_only=True, frozen=True):
     document: Literal["now"] = "now"
     schema: int = 1
     recorded: Recorded
-    generated: Annotated[int, Meta(description="When the figures were taken together, UTC seconds.")]
+    generated: Annotated[int, Meta(description="When the figures were computed, UTC seconds.")]
     ages: NowAges
     totals: NowTotals
     idle: Annotated[list[IdleJob], Meta(description="The largest waste first.")]

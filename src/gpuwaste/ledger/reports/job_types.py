@@ -46,7 +46,7 @@ class DeviceRow(GpuTime, frozen=True):
     t0: Annotated[float | None, Meta(description="When the agent first saw it held, UTC seconds.")]
     t1: Annotated[float | None, Meta(description="When the agent last saw it held, UTC seconds.")]
     level: Annotated[str, Meta(description="The level of its mean: none, low, moderate, high, unknown.")]
-    untouched: Annotated[bool, Meta(description="Whether no process was seen on it.")]
+    untouched: Annotated[bool, Meta(description="Whether no process was ever seen on the GPU.")]
     provisional: bool
     final: Annotated[bool | None, Meta(description="Whether its last hour was reported.")]
     under_used: Annotated[bool | None, Meta(description="null: the rule does not apply.")]
@@ -57,7 +57,7 @@ class DeviceRow(GpuTime, frozen=True):
     power_w_at_full: Annotated[float | None, Meta(description="Watts at 95 % utilization and more.")]
     sm_ratio_at_full: Annotated[float | None, Meta(description="Busy SMs at 95 % utilization and more, 0 to 1.")]
     over_s: Annotated[float, Meta(description="Reported seconds outside of accounting's interval.")]
-    map_source: Annotated[str, Meta(description="Where the agent has it from that the run held it.")]
+    map_source: Annotated[str, Meta(description="Source by which the agent knows that the run held it.")]
     confidence: str
     profiled_s: Annotated[float | None, Meta(description="Seconds in which profiling was read; null: none.")] = None
     sm_active: Annotated[float | None, Meta(description="Mean share of SMs with work in profiled_s, 0 to 1.")] = None
@@ -78,7 +78,7 @@ class RunRow(Struct, kw_only=True, frozen=True):
     account: str
     partition: str
     qos: str
-    whole_node: Annotated[bool, Meta(description="Whether its partition gives whole nodes.")]
+    whole_node: Annotated[bool, Meta(description="Whether its partition allocates entire nodes.")]
     state: str
     running: bool
     restarts: int | None
@@ -92,7 +92,7 @@ class RunRow(Struct, kw_only=True, frozen=True):
     nodes: Annotated[str, Meta(description="A hostlist.")]
     cpus: int | None
     gpus: int | None
-    gpus_beyond: Annotated[int, Meta(description="GPUs that agents reported and accounting did not give.")]
+    gpus_beyond: Annotated[int, Meta(description="GPUs that agents reported but accounting did not allocate.")]
     gpu_type: str
     exit_code: int | None
     exit_signal: int | None
@@ -121,7 +121,7 @@ class Advice(Struct, kw_only=True, frozen=True):
     policy: str | UnsetType = UNSET
     mode: str | UnsetType = UNSET
     would_be: str | UnsetType = UNSET
-    held: Annotated[str | UnsetType, Meta(description="What held it back; empty: nothing.")] = UNSET
+    held: Annotated[str | UnsetType, Meta(description="Why it was held back; empty: it was not.")] = UNSET
 
 
 class HourCell(Struct, kw_only=True, frozen=True):
@@ -156,7 +156,7 @@ class SaidAgain(PartOfRun, kw_only=True, frozen=True):
     moment: Annotated[str, Meta(description="start, early (10 minutes later), or limit (before the time limit).")]
     p: Annotated[Mapping[str, float], Meta(description="Probability by target, 0 to 1.")]
     limit_p: Annotated[
-        float | None, Meta(description="Of reaching the time limit, given how long it has run; limit only.")
+        float | None, Meta(description="Probability of the time limit, given the run time so far; limit only.")
     ]
     limit_at: Annotated[MaybeUtc, Meta(description="When the time limit is reached; limit only.")]
     usual: Annotated[bool, Meta(description="Whether all of the user's last jobs like it reached their limits.")]
@@ -188,12 +188,10 @@ class Neighbour(Struct, kw_only=True, frozen=True):
 class Neighbours(Struct, kw_only=True, frozen=True):
     """The runs that were on the nodes of a run at the same time."""
 
-    printed_id: Annotated[str, Meta(description="Of the run that they were beside, as Slurm prints it.")] = field(
-        name="jobid"
-    )
+    printed_id: Annotated[str, Meta(description="The run on the same nodes, as Slurm prints it.")] = field(name="jobid")
     runs: int
-    others: Annotated[int, Meta(description="The part of `runs` that the reader may not see.")]
-    complete: Annotated[bool, Meta(description="Whether every run of that time was compared.")]
+    others: Annotated[int, Meta(description="Number of `runs` that the reader may not see.")]
+    complete: Annotated[bool, Meta(description="Whether all runs of that time were compared.")]
     listed: Annotated[list[Neighbour], Meta(description="The largest number of GPUs first, 50 at most.")]
 
 
@@ -213,7 +211,7 @@ class JobDocument(Document, kw_only=True, frozen=True):
     said_again: Annotated[
         list[SaidAgain], Meta(description="What was predicted while it ran, the oldest first; [hub] rescore.")
     ] = []  # noqa: RUF012 copied
-    disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
+    disputes: Annotated[list[Dispute], Meta(description="The owner's dispute.")] = []  # noqa: RUF012 copied
     hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where requested; the first 64.")] = []  # noqa: RUF012 copied
     neighbours: Annotated[
         Neighbours | None, Meta(description="Of the newest run, where requested; null: not known.")

@@ -33,11 +33,9 @@ _Limit = Annotated[float, Meta(description="Percent.")]
 _Duration = Annotated[float, Meta(description="Seconds.")]
 _EnergyJ = Annotated[float | None, Meta(description="Joules; null: not measured.")]
 _EnergyMeasured = Annotated[float | None, Meta(description="GPU-seconds over which energy_j was measured; null: none.")]
-_WastedEnergy = Annotated[
-    float | None, Meta(description="The part of energy_j that is known to be of wasted time, joules.")
-]
+_WastedEnergy = Annotated[float | None, Meta(description="Part of energy_j in time known to be wasted, joules.")]
 _WastedEnergyShare = Annotated[
-    float | None, Meta(description="Wasted part of the energy of which that is known, 0 to 1; null: of none.")
+    float | None, Meta(description="Wasted share of the energy for which it is known, 0 to 1; null: known for none.")
 ]
 _CpuEnergy = Annotated[
     float | None,
@@ -60,7 +58,7 @@ class GpuTime(Struct, kw_only=True, frozen=True):
     high_s: GpuSeconds
     suspended_s: GpuSeconds
     pending_s: Annotated[float, Meta(description="GPU-seconds that agents may still report.")]
-    unknown_s: Annotated[float, Meta(description="GPU-seconds of which nothing is known; never waste.")]
+    unknown_s: Annotated[float, Meta(description="Unknown GPU-seconds; never counted as waste.")]
     unknown_by_reason_s: _Reasons
     untouched_s: Annotated[float, Meta(description="GPU-seconds of devices on which no process was seen.")]
     idle_run_s: Annotated[float, Meta(description="Idle GPU-seconds in stretches of a minute and more.")]
@@ -105,7 +103,7 @@ class UserRow(GpuTime, frozen=True):
     user: str
     accounts: list[str]
     jobs: int
-    running: Annotated[int, Meta(description="Jobs that still run.")]
+    running: Annotated[int, Meta(description="Running jobs.")]
     under_used: UnderUsed
     energy: Annotated[EnergyCost | None, Meta(description="Of their own GPUs; null: none was measured.")] = None
 
@@ -115,7 +113,7 @@ class ClusterRow(GpuTime, frozen=True):
 
     cluster: str
     jobs: int
-    running: Annotated[int, Meta(description="Jobs that still run.")]
+    running: Annotated[int, Meta(description="Running jobs.")]
     energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
 
 
@@ -125,7 +123,7 @@ class AccountRow(GpuTime, frozen=True):
     account: str
     users: Annotated[int, Meta(description="Users with jobs.")]
     jobs: int
-    running: Annotated[int, Meta(description="Jobs that still run.")]
+    running: Annotated[int, Meta(description="Running jobs.")]
     energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
 
 
@@ -201,7 +199,9 @@ class FixRow(Struct, kw_only=True, frozen=True):
     """One change of a job."""
 
     text: Annotated[str, Meta(description="What to do, as an instruction.")]
-    lines: Annotated[list[str], Meta(description="To copy as they are, all of them: into the script or a terminal.")]
+    lines: Annotated[
+        list[str], Meta(description="Lines to copy unchanged into the script or a terminal; all are needed.")
+    ]
 
 
 class FindingRow(Struct, kw_only=True, frozen=True):
@@ -212,9 +212,7 @@ class FindingRow(Struct, kw_only=True, frozen=True):
     runs: list[FindingRun]
     evidence: Annotated[Mapping[str, Any], Meta(description="The figures behind the title, by name with their unit.")]
     fix: Annotated[list[str], Meta(description="The lines of the first of `fixes`.")]
-    fixes: Annotated[
-        list[FixRow], Meta(description="Changes that exclude each other: one of them is to be chosen.")
-    ] = []
+    fixes: Annotated[list[FixRow], Meta(description="Alternative changes: choose one of them.")] = []
     wasted_gpu_s: GpuSeconds
     provisional: Annotated[bool, Meta(description="Whether the job still runs.")]
 
@@ -270,7 +268,7 @@ class ReportDocument(DatedDocument, kw_only=True, frozen=True):
     users: Annotated[list[UserRow], Meta(description="The largest waste first.")]
     jobs: Annotated[list[JobRow], Meta(description="The largest waste first.")]
     jobs_left_out: int
-    jobs_matching: Annotated[int | None, Meta(description="Lines of the job table, with those left out.")] = None
+    jobs_matching: Annotated[int | None, Meta(description="Rows of the job table, including those left out.")] = None
     days: Annotated[list[DayRow], Meta(description="By the day on which runs ended; the last has the open ones.")] = []  # noqa: RUF012 copied
     energy: Annotated[EnergyCost | None, Meta(description="Of the totals; null: none was measured.")] = None
     worst_name: Annotated[NameRow | None, Meta(description="The job name of the largest waste.")] = None

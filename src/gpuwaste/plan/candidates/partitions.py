@@ -22,5 +22,5 @@ def propose(asked: PlanRequest) -> Iterable[RequestCandidate]:
         gpus_match = has >= on_a_node if request.gpus else site.gpus(name) == 0
         if gpus_match and partition.state == "UP":
             found += 1
-            text = "gives whole nodes: other jobs cannot share them" if partition.whole_nodes else ""
+            text = "allocates entire nodes: other jobs cannot share them" if partition.whole_nodes else ""
             yield RequestCandidate("partitions", f"partition {name}", (f"--partition={name}",), text)

@@ -188,13 +188,13 @@ def checked_jobs(jobs: QueueJobs, queue: SchedulerQueue, what: str) -> QueueJobs
         raise UsageError(f"{what} jobs: columns of different lengths {[column.shape for column in jobs]}")
     pools = int(queue.machine.pool.max()) + 1
     wrong = {
-        "asks for a negative amount": (jobs.asks < 0).any(axis=1),
-        "asks for an amount that no machine has": (jobs.asks > MAX_AMOUNT).any(axis=1),
-        "names a pool that is not there": (jobs.pools < 0) | (jobs.pools >= 1 << pools),
-        "asks for no node": jobs.nodes < 1,
-        "has a run time that is no number": ~np.isfinite(jobs.run_s).all(axis=1),
+        "requests a negative amount": (jobs.asks < 0).any(axis=1),
+        "requests an amount that no machine has": (jobs.asks > MAX_AMOUNT).any(axis=1),
+        "names an unknown pool": (jobs.pools < 0) | (jobs.pools >= 1 << pools),
+        "requests no node": jobs.nodes < 1,
+        "has a run time that is not a number": ~np.isfinite(jobs.run_s).all(axis=1),
         "has a negative time": (jobs.since_s < 0) | (jobs.run_s < 0).any(axis=1),
-        "has an owner who is not there": ~_owners_known(jobs.owner, queue),
+        "has an unknown owner": ~_owners_known(jobs.owner, queue),
         "holds a negative amount of TRES": ~(jobs.tres >= 0).all(axis=1),
     }
     for reason, rows in wrong.items():

@@ -42,17 +42,17 @@ class EngineDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     version: str
     engine: Annotated[str, Meta(description="slurmctld and its version.")]
-    trace: Annotated[str, Meta(description="What the jobs are from, in words.")]
+    trace: Annotated[str, Meta(description="Source of the jobs, in words.")]
     inputs_sha256: Annotated[str, Meta(description="Hash of the jobs, the cluster and the speed.")]
     cluster: str
     nodes: int
     cpus: int
     gpus: int
     jobs: int
-    speed: Annotated[int, Meta(description="Seconds of the played clock in a real second.")]
+    speed: Annotated[int, Meta(description="Simulated seconds per real second.")]
     runs: list[RealRun]
     mean_wait_s: Spread | None = None
     p95_wait_s: Spread | None = None
     agreement: Agreement | None = None
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not submitted, by reason.")] = {}
-    not_played: Annotated[list[str], Meta(description="What of the site the runs do not have.")] = []
+    not_played: Annotated[list[str], Meta(description="Parts of the site that the runs do not model.")] = []

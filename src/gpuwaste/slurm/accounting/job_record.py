@@ -55,7 +55,7 @@ class JobRecord:
     cluster: Annotated[str, KnownAt.SUBMIT]
     job_id: Annotated[Int64, KnownAt.SUBMIT]
     submit: Annotated[Int64, KnownAt.SUBMIT, Meta(description="UTC seconds.")]
-    printed_id: Annotated[str, KnownAt.SUBMIT, Meta(description="What Slurm's commands print: 3_1, 4+1.")] = ""
+    printed_id: Annotated[str, KnownAt.SUBMIT, Meta(description="The job id as Slurm prints it: 3_1, 4+1.")] = ""
     array_job_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
     array_task_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
     het_job_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
@@ -74,7 +74,7 @@ class JobRecord:
     verdict_id: Annotated[str, KnownAt.SUBMIT] = ""
     start: Annotated[Int64 | None, KnownAt.START, Meta(description="UTC seconds.")] = None
     restarts: Annotated[Int64 | None, KnownAt.START] = None
-    nodes: Annotated[str, KnownAt.START, Meta(description="The hostlist as printed.")] = ""
+    nodes: Annotated[str, KnownAt.START, Meta(description="Hostlist as Slurm prints it.")] = ""
     n_nodes: Annotated[Int64 | None, KnownAt.START] = None
     cpus: Annotated[Int64 | None, KnownAt.START] = None
     gpus: Annotated[Int64 | None, KnownAt.START, Meta(description="Whole GPUs in the allocation, 0 for none.")] = None
@@ -119,15 +119,15 @@ class JobDetails:
 
     eligible: Annotated[Int64 | None, Meta(description="UTC seconds.")] = None
     priority: Int64 | None = None
-    flags: Annotated[str | None, Meta(description="How it started: SchedSubmit, SchedMain, SchedBackfill; ...")] = None
-    reason: Annotated[str | None, Meta(description="What it waited for last.")] = None
+    flags: Annotated[str | None, Meta(description="Slurm's flags, such as SchedMain or SchedBackfill.")] = None
+    reason: Annotated[str | None, Meta(description="Slurm's last reason for the wait.")] = None
     constraints: str | None = None
     reservation: str | None = None
-    n_steps: Annotated[Int64 | None, Meta(description="Steps of srun; batch and extern are none.")] = None
-    energy_j: Annotated[Int64 | None, Meta(description="The job's own energy, else its largest step's.")] = None
+    n_steps: Annotated[Int64 | None, Meta(description="Number of srun steps, without batch and extern.")] = None
+    energy_j: Annotated[Int64 | None, Meta(description="Energy of the job; if unknown, of its largest step.")] = None
     disk_read_b: Annotated[Int64 | None, Meta(description="Sum over the steps.")] = None
     disk_write_b: Annotated[Int64 | None, Meta(description="Sum over the steps.")] = None
-    program: Annotated[str | None, Meta(description="What its comment ties it to: HASH or HASH,steps=N.")] = None
+    program: Annotated[str | None, Meta(description="The program in its comment: HASH or HASH,steps=N.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def within(job: _Run) -> _Run:
     for name, limit in _LIMITS:
         value = getattr(job, name)
         if value is not None and not -limit < value < limit:
-            raise ParseError(f"{name}: {value:.3g} is larger than any number of Slurm's")
+            raise ParseError(f"{name}: {value:.3g} is larger than any number of Slurm")
     return job
 
 

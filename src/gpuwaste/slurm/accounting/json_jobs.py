@@ -80,7 +80,7 @@ class _JsonText:
         if message:
             raise SlurmError(message)
         if not found:
-            raise ParseError(f"JSON without a list of jobs; it has {', '.join(beside)[:80] or 'nothing'}")
+            raise ParseError(f"no list of jobs in the JSON, only {', '.join(beside)[:80] or 'an empty object'}")
 
     def _items(self) -> Iterator[str]:
         self._take("[")
@@ -108,7 +108,7 @@ class _JsonText:
 
     def _take(self, sign: str) -> None:
         if self._sign() != sign:
-            raise ParseError(f"invalid JSON: {self._text[self._at : self._at + 40]!r} where {sign!r} was expected")
+            raise ParseError(f"invalid JSON: expected {sign!r}, found {self._text[self._at : self._at + 40]!r}")
         self._at += 1
 
     def _sign(self) -> str:

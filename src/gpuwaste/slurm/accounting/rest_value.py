@@ -27,13 +27,13 @@ _SHOWN: Final = 80
 def load(data: bytes) -> Json:
     """Return the object of an answer. Raises ParseError naming what arrived instead: nothing, HTML, half of it."""
     if not data.strip():
-        raise ParseError("empty where JSON with jobs was expected")
+        raise ParseError("expected JSON with jobs, found nothing")
     text = data.decode("utf-8", "surrogateescape")  # a backslash in place of a byte would be invalid JSON
     try:
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("<"):
-            raise ParseError(f"HTML where JSON was expected: {_shown(text)}: is this slurmrestd?") from error
+            raise ParseError(f"expected JSON, found HTML: {_shown(text)}: is this slurmrestd?") from error
         half = isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()) - 1
         what = "the JSON is cut off" if half else f"invalid JSON ({error})"
         raise ParseError(f"{what}, {len(data)} bytes beginning {_shown(text)}") from error
@@ -97,7 +97,7 @@ def number(found: Any, *path: str) -> int | None:
     if not math.isfinite(value) or value < 0 or value in NO_NUMBERS:
         return None
     if value >= _MAX:
-        raise ParseError(f"{'.'.join(path)}: {value:.3g} is larger than any number of Slurm's")
+        raise ParseError(f"{'.'.join(path)}: {value:.3g} is larger than any number of Slurm")
     return int(value)
 
 

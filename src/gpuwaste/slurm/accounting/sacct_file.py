@@ -104,13 +104,13 @@ def hint(first: bytes, second: bytes) -> str:
         return "is UTF-16, as PowerShell writes it: convert it with iconv -f UTF-16 -t UTF-8, or " + _HOW
     text = first.removeprefix(BOM_UTF8)[:_SHOWN].decode("utf-8", "replace").strip()
     if len(text.split()) > 1 and second.strip() and not second.strip(b" -\r\n"):
-        return "has columns padded with spaces, as sacct prints them without -P, with names cut off: " + _HOW
+        return "has columns padded with spaces and cut off, as sacct prints without -P: " + _HOW
     if _PAIRS.match(text):
-        return f"has pairs JobId=..., as jobcomp/filetxt and scontrol write them, not sacct's columns: {_OTHER}"
+        return f"has JobId=... pairs, as jobcomp/filetxt and scontrol write, not columns of sacct: {_OTHER}"
     names = _NAMES.match(text)
     if names is not None and are_columns(text.replace('"', "").split(names[1])):
         if _JOB_ID.search(text) is None:
-            return f"has a header without JobID and JobIDRaw, by which jobs are identified: {_HOW}"
+            return f"has a header without JobID and JobIDRaw, which identify jobs: {_HOW}"
         parts = ascii(names[1]) if names[1].isprintable() else f"${names[1]!a}"  # quoted for a shell
         other = (
             "import quoted CSV with --csv-file and --mapping"

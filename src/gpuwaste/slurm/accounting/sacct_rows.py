@@ -94,7 +94,7 @@ def parse_sacct(
                 yield from _finish(run, cluster)
             run = RunRows(item, zone)
         elif run is None or not run.add_step(item):
-            yield BadRow(item.line, "a step without its job before it", item.raw[:_KEPT_B])
+            yield BadRow(item.line, "a step without a line of its job before it", item.raw[:_KEPT_B])
     if run is not None:
         yield from _finish(run, cluster)
 

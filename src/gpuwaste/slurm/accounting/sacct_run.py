@@ -75,7 +75,7 @@ class RunRows:
             raise ParseError(self.problem)
         job, zone = self.job, self.zone
         if not (job.text("Cluster") or cluster):
-            raise ParseError("Cluster: a job without a cluster, and --clusters names none")
+            raise ParseError("Cluster: a job without a cluster: give it with --clusters")
         submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
@@ -240,7 +240,7 @@ def _amount(text: str) -> int:
         return int(text)
     value = parse_size_b(text)
     if value >= _LIMIT:
-        raise ParseError(f"{text[:40]!r} is larger than any number of Slurm's")
+        raise ParseError(f"{text[:40]!r} is larger than any number of Slurm")
     return value
 
 

@@ -50,7 +50,7 @@ def run_command(argv: Sequence[str], env: Mapping[str, str], timeout_s: float, m
         while chunk := _read(process, deadline, argv, timeout_s):
             size += len(chunk)
             if size > max_output_b:
-                raise CommandError(f"{_shown(argv)}: more than {max_output_b} bytes of output; it was stopped")
+                raise CommandError(f"{_shown(argv)}: more than {max_output_b} bytes of output; the command was stopped")
             chunks.append(chunk)
         return Output(_wait(process, deadline, argv, timeout_s), b"".join(chunks), _tail(errors))
 
@@ -65,7 +65,7 @@ def stream_lines(argv: Sequence[str], env: Mapping[str, str], timeout_s: float) 
         while chunk := _read(process, time.monotonic() + timeout_s, argv, timeout_s):
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > _MAX_LINE_B:
-                raise CommandError(f"{_shown(argv)}: a line of more than {_MAX_LINE_B} bytes; it was stopped")
+                raise CommandError(f"{_shown(argv)}: a line of more than {_MAX_LINE_B} bytes; the command was stopped")
             for line in lines:
                 yield line + b"\n"
         if rest:
@@ -137,7 +137,7 @@ def _wait(process: "subprocess.Popen[bytes]", deadline: float, argv: Sequence[st
 
 
 def _late(argv: Sequence[str], timeout_s: float) -> CommandError:
-    return CommandError(f"{_shown(argv)}: no answer after {timeout_s:g} s; it was stopped")
+    return CommandError(f"{_shown(argv)}: no answer after {timeout_s:g} s; the command was stopped")
 
 
 def _tail(errors: IO[bytes]) -> bytes:

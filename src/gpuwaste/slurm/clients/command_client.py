@@ -32,8 +32,8 @@ _NO_NAMES: Final = log_event.warning(
 )
 _AMBIGUOUS: Final = log_event.warning(
     "job-record-ambiguous: a record of scontrol cannot be read: {reason}{again}",
-    "Often a job's name or comment that imitates fields. The GPUs of that job are unknown to this source. Report it "
-    "with `scontrol show job -d ID`.",
+    "Often the job's name or comment looks like fields of Slurm. The GPUs of that job are unknown to this source. "
+    "Report it with `scontrol show job -d ID`.",
 )
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
@@ -223,7 +223,7 @@ class CommandClient:
             rows = json.loads(output.stdout.decode("utf-8", "surrogateescape"), strict=False)["jobs"]
             return {int(row["job_id"]): storable(str(row["name"])) for row in rows}
         except (ValueError, KeyError, TypeError) as error:
-            raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
+            raise ParseError(f"squeue --json: cannot read its output: {error}") from error
 
     def _table(self, what: str, columns: tuple[str, ...], *words: str) -> tuple[Row, ...]:
         text = self._sacctmgr("show", what, *words, f"format={','.join(columns)}")

@@ -102,7 +102,7 @@ def _asked(ask: Any) -> list[Any]:
     except GpuwasteError:
         raise
     except Exception as error:  # pyslurm's error classes cannot be imported here
-        raise SlurmError(f"pyslurm: {type(error).__name__}: {error}: do Slurm's commands answer here?") from error
+        raise SlurmError(f"pyslurm: {type(error).__name__}: {error}: do Slurm's commands work on this host?") from error
 
 
 def _values(found: Any) -> Iterable[Any]:

@@ -50,7 +50,7 @@ def probe_pyslurm(
             env=dict(os.environ if environment is None else environment),
         )
     except subprocess.TimeoutExpired:
-        raise SlurmError(f"pyslurm: its import does not end within {timeout_s:g} s: use Slurm's commands") from None
+        raise SlurmError(f"pyslurm: import not finished within {timeout_s:g} s: use Slurm's commands") from None
     except OSError as error:
         raise SlurmError(f"pyslurm: {python[0]} cannot be started: {error.strerror}") from error
     if done.returncode == 0:
@@ -60,8 +60,8 @@ def probe_pyslurm(
         raise SlurmError("pyslurm is not installed: pip install 'gpuwaste[pyslurm]', or use Slurm's commands")
     words = last_line(done.stderr) or last_line(done.stdout) or "no message"
     raise SlurmError(
-        f"pyslurm: its import ended a process with {_status(done.returncode)}: {words}: "
-        "it needs a slurm.conf and the library of its own Slurm release"
+        f"pyslurm: the import ended with {_status(done.returncode)}: {words}: "
+        "pyslurm needs a slurm.conf and the library of the Slurm release that it was built for"
     )
 
 

@@ -122,7 +122,7 @@ class RestClient(ComposedClient):
             return found
         self.version = ""  # a slurmrestd of another version may have taken its place
         raise RestError(
-            f"{self.server.url}: knows none of {min(VERSIONS)} to {max(VERSIONS)} of /{part}: "
-            "is its plugin loaded (-s)?",
+            f"{self.server.url}: has no /{part} of {min(VERSIONS)} to {max(VERSIONS)}: "
+            "is its plugin loaded (slurmrestd -s)?",
             _NO_SUCH_URL,
         )

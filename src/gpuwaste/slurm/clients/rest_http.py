@@ -36,7 +36,7 @@ _MAX_FILE: Final = 64 * 1024
 _PREFIX: Final = "SLURM_JWT="  # as `scontrol token` prints it
 _CLEARTEXT: Final = log_event.warning(
     "token-in-cleartext: {url}: the token is sent unencrypted: use TLS or a Unix socket for slurmrestd",
-    "`slurmrestd_url` is http:// to another host: whoever reads that traffic can use the token.",
+    "`slurmrestd_url` is http:// to another host: anybody who can read this traffic can use the token.",
 )
 _CONNECT_S: Final = 5.0
 _RETRY_AFTER_S: Final = (0.0, 0.4)  # between three attempts
@@ -75,7 +75,7 @@ def read_token(path: Path) -> Token:
     """Read the token file. Raises ConfigError, never with the token in it."""
     word = read_closed(path, _MAX_FILE, "this token", ": see slurmrestd_token_file").strip().removeprefix(_PREFIX)
     if not _TOKEN.fullmatch(word):
-        raise ConfigError(f"{path}: no JWT in it: write the one that `scontrol token` prints, and nothing else")
+        raise ConfigError(f"{path}: no JWT in this file: write only the token that `scontrol token` prints")
     claims = _claims(word)
     user, expires = claims.get("sun"), claims.get("exp")
     return Token(
@@ -182,7 +182,7 @@ class RestServer:
         if status in _UNAUTHORIZED or (numbers & _NOT_AUTHENTICATED and "uthentication" in words):
             return TokenError(f"{self.url}: {status}: {_token_problem(token)}", status, numbers)
         if status == _NO_SUCH_URL and not numbers:
-            return RestError(f"{self.url}: 404: it does not know {path}", status)
+            return RestError(f"{self.url}: 404: slurmrestd has no {path}", status)
         hint = " (possibly a token that slurmctld rejects)" if _UNSPECIFIED in numbers else ""
         if _NO_DATABASE in numbers and token is not None:
             hint = " (slurmdbd is down, or rejects the token)"
@@ -190,7 +190,7 @@ class RestServer:
 
 
 def _token_problem(token: Token | None) -> str:
-    renew = "`scontrol token username=USER lifespan=SECONDS` makes one, see slurmrestd_token_file"
+    renew = "make one with `scontrol token username=USER lifespan=SECONDS`, see slurmrestd_token_file"
     if token is None:
         return f"slurmrestd requires a token: {renew}"
     return f"the token has expired: {renew}" if token.expired else f"the token is rejected: {renew}"

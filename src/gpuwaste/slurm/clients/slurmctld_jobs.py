@@ -105,7 +105,7 @@ def parse_jobs(text: str) -> JobListing:
         stop = headers[index + 1].start() if index + 1 < len(headers) else len(text)
         if ids[job_id] > 1:
             bad.append(
-                BadRecord(job_id, f"job {job_id}: {ids[job_id]} records have this id, one may be part of a name")
+                BadRecord(job_id, f"job {job_id}: {ids[job_id]} records with this id, one may be text in a job's name")
             )
             continue
         try:

@@ -74,7 +74,7 @@ class _Reader:
 
     def read(self, path: Path, place: str, depth: int = 0) -> None:
         if depth > _MAX_DEPTH or self.files >= _MAX_FILES:
-            raise ConfigError(f"{place}: more than {_MAX_DEPTH} Includes within each other or {_MAX_FILES} files")
+            raise ConfigError(f"{place}: more than {_MAX_DEPTH} nested Includes or {_MAX_FILES} files")
         data = read_bounded(path, place, self.left_b)
         self.files += 1
         self.left_b -= len(data)

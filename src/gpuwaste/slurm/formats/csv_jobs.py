@@ -21,7 +21,7 @@ _KEPT: Final = 2000
 _TEXTS: Final = ("name", "user", "account", "group", "partition", "qos", "submit_line", "nodes", "gpu_type")
 _DETAIL_TEXTS: Final = ("flags", "reason", "constraints", "reservation")
 _TRUE: Final = frozenset({"1", "true", "yes", "y", "t"})
-_ADVICE: Final = "map array_task_id (and array_job_id), or an id that each run has to itself"
+_ADVICE: Final = "map array_task_id (and array_job_id), or an id that is different for each run"
 _MAX_ID: Final = 15  # digits, far above any id
 csv.field_size_limit(4 * 1024**2)
 
@@ -55,7 +55,7 @@ def read_csv(
             continue
         raw = mapped.delimiter.join(row)[:_KEPT]
         if len(row) != len(header):
-            yield BadRow(line, f"{len(row)} columns where the header has {len(header)}", raw)
+            yield BadRow(line, f"{len(row)} columns, but the header has {len(header)}", raw)
             continue
         values = RowValues({name: row[place].strip() for name, place in places.items()}, mapped)
         try:
@@ -82,7 +82,7 @@ def _rows(lines: Iterable[bytes], mapped: CsvMapping, *, skip: bool) -> Iterator
         try:
             row = next(reader, None)
         except csv.Error as error:
-            yield line, f"no CSV: {error}"
+            yield line, f"not CSV: {error}"
             continue
         if row is None:
             return

@@ -125,7 +125,7 @@ def _header(text: bytes, facts: SwfFacts) -> None:
 def _numbers(text: bytes) -> list[int]:
     words = text.split()
     if len(words) != COLUMNS:
-        raise ParseError(f"{len(words)} columns where SWF has {COLUMNS}")
+        raise ParseError(f"{len(words)} columns, but SWF has {COLUMNS}")
     try:
         numbers = [int(word) for word in words]
     except ValueError:
@@ -140,7 +140,7 @@ def _whole(word: bytes) -> int:
     try:
         return int(float(word))
     except (ValueError, OverflowError):
-        raise ParseError(f"{word[:20].decode('ascii', 'backslashreplace')!r} is no number") from None
+        raise ParseError(f"{word[:20].decode('ascii', 'backslashreplace')!r} is not a number") from None
 
 
 def _job(row: list[int], cluster: str, facts: SwfFacts) -> JobRecord | None:

@@ -70,7 +70,7 @@ class TomlTable(NamedTuple):
     def values(self, data: Any, where: str) -> dict[str, Any]:
         """Return the values by field, with the defaults of missing keys. Raises ConfigError."""
         if not isinstance(data, dict):
-            raise ConfigError(f"{where} is no table")
+            raise ConfigError(f"{where} is not a table")
         for name in data:
             if name not in self.keys:
                 raise ConfigError(f"{where} unknown key {name!r}{nearest(name, set(self.keys))}")
@@ -180,7 +180,7 @@ def _gpus_text(gpus: Mapping[str, int]) -> str:
 def _hosts(value: Any, where: str) -> tuple[str, ...]:
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, str) for part in parts):
-        raise ConfigError(f"{where}: expected a hostlist as gpu[01-16], found {words_of(value, 40)}")
+        raise ConfigError(f"{where}: expected a hostlist such as gpu[01-16], found {words_of(value, 40)}")
     try:
         return tuple(name for part in parts for name in expand(part))
     except ParseError as error:
@@ -198,11 +198,11 @@ _HOSTS: Final = TomlKind(_hosts, hosts_text, ())
 _MODE: Final = TomlKind(_mode, toml_value)
 _SHARES: Final = TomlKind(_shares, lambda shares: toml_value(_PARENT) if shares is None else repr(shares))
 _NAME: Final = _text("a name", str, str)
-_SIZE: Final = _text("an amount as 512G", values.size, values.size_text)
-_DURATION: Final = _text("a duration as 1-00:00:00", values.seconds, format_duration)
-_GPUS: Final = _text("GPUs as a100:4", _gpus, _gpus_text)
-_TRES: Final = _text("TRES as cpu=64,gres/gpu=8", tres_amounts, amounts_text)
-_WEIGHTS: Final = _text("weights as cpu=1.0,mem=0.25G", parse_weights, weights_text)
+_SIZE: Final = _text("an amount such as 512G", values.size, values.size_text)
+_DURATION: Final = _text("a duration such as 1-00:00:00", values.seconds, format_duration)
+_GPUS: Final = _text("GPUs such as a100:4", _gpus, _gpus_text)
+_TRES: Final = _text("TRES such as cpu=64,gres/gpu=8", tres_amounts, amounts_text)
+_WEIGHTS: Final = _text("weights such as cpu=1.0,mem=0.25G", parse_weights, weights_text)
 
 
 def _default(field: Field[Any], kind: TomlKind) -> Any:

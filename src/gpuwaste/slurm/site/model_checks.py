@@ -59,9 +59,9 @@ def checked(found: DescribedModel) -> ClusterModel:
 
 def _sizes(model: ClusterModel) -> Iterator[_Fault]:
     if not model.nodes:
-        yield "nodes", 0, "no nodes: a machine needs one"
+        yield "nodes", 0, "no nodes: a machine needs at least one"
     if not model.partitions:
-        yield "partitions", 0, "no partitions: a machine needs one"
+        yield "partitions", 0, "no partitions: a machine needs at least one"
     if len(model.nodes) > MAX_NODES:
         yield "nodes", 0, f"{len(model.nodes)} nodes: more than {MAX_NODES}"
     if len(model.outages) > MAX_OUTAGES:
@@ -98,7 +98,7 @@ def _bad_name(name: str) -> str:
     if not name.strip():
         return "without a name"
     if len(name) > _LONGEST_NAME or not name.isprintable() or " " in name or not _RESERVED.isdisjoint(name):
-        return f"{words_of(ascii(name), 60)}: not a name that Slurm takes"
+        return f"{words_of(ascii(name), 60)}: not a name that Slurm accepts"
     return ""
 
 
@@ -219,7 +219,7 @@ def _associations(model: ClusterModel) -> Iterator[_Fault]:
             path.append(name)
             name = parents.get(name, "")
         if name not in rooted:
-            yield "associations", index, f"account {each.account}: its parents are a cycle"
+            yield "associations", index, f"account {each.account}: its parents form a cycle"
         rooted.update(path)
 
 
@@ -250,7 +250,7 @@ def _bad_interval(kind: Kind, index: int, what: str, start: int, end: int) -> It
     if end <= start:
         yield kind, index, f"{what}: ends at {end}, before or at its start {start}"
     if not _FIRST <= start <= end <= _LAST:
-        yield kind, index, f"{what}: from {start} to {end}: not instants of a trace"
+        yield kind, index, f"{what}: from {start} to {end}: not times of a trace"
 
 
 _RULES: Final[tuple[Callable[[ClusterModel], Iterator[_Fault]], ...]] = (

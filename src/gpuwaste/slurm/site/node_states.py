@@ -17,10 +17,10 @@ UNUSABLE: Final[Mapping[str, str]] = {
     "DRAIN": "takes no new job until it is resumed",
     "DRAINED": "DRAIN without a job",
     "DRAINING": "DRAIN with jobs that still run",
-    "ERROR": "of older versions: a part of the node failed",
+    "ERROR": "a part of the node failed (older versions of Slurm)",
     "FAIL": "expected to fail soon, takes no new job",
     "FAILING": "FAIL with jobs that still run",
-    "FUTURE": "defined in slurm.conf but not there yet",
+    "FUTURE": "defined in slurm.conf, not installed yet",
     "INVAL": "slurmd registered with less than in slurm.conf",
     "INVALID_REG": "INVAL as scontrol prints it",
     "PERFCTRS": "its counters are held by another program",
@@ -34,10 +34,10 @@ SILENT: Final[Mapping[str, str]] = {
 """States in which a node gets no job unless it is expected not to answer (RETURNS)."""
 
 RETURNS: Final[Mapping[str, str]] = {
-    "CLOUD": "may be powered off, started for a job",
-    "POWERED_DOWN": "powered off, started for a job",
-    "POWER_DOWN": "will be powered off, started again for a job",
-    "POWERING_DOWN": "is being powered off, started again for a job",
+    "CLOUD": "may be powered off; is started for a job",
+    "POWERED_DOWN": "powered off; is started for a job",
+    "POWER_DOWN": "will be powered off; is started again for a job",
+    "POWERING_DOWN": "is being powered off; is started again for a job",
     "POWERING_UP": "is being started",
     "POWER_UP": "is being started",
     "~": "POWERED_DOWN as sinfo prints it",
@@ -51,16 +51,16 @@ RETURNS: Final[Mapping[str, str]] = {
 
 USABLE: Final[Mapping[str, str]] = {
     "IDLE": "free",
-    "MIXED": "has jobs and room",
+    "MIXED": "has jobs and free resources",
     "ALLOCATED": "full until a job ends",
     "COMPLETING": "its last job is being cleaned up",
-    "PLANNED": "the backfill scheduler holds it for a job that waits: only until its next pass",
-    "RESERVED": "in a reservation: its times and its users decide",
-    "MAINT": "in a maintenance reservation: its times decide",
-    "BLOCKED": "an exclusive job holds its part of the topology",
+    "PLANNED": "reserved for a pending job until the next pass of the backfill scheduler",
+    "RESERVED": "in a reservation: only its users' jobs, only at its times",
+    "MAINT": "in a maintenance reservation: no jobs at its times",
+    "BLOCKED": "an exclusive job holds this part of the topology",
     "REBOOT_REQUESTED": "reboots once its jobs have ended",
     "@": "REBOOT_REQUESTED as sinfo prints it",
-    "UNKNOWN": "not registered yet since slurmctld started; a node of slurm.conf that is not set down",
+    "UNKNOWN": "not registered since slurmctld started, and not set down",
 }
 """States that do not keep jobs away. A state in none of these tables is treated as one of them."""
 

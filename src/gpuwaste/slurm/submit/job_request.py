@@ -21,28 +21,28 @@ _SAME: Final = ("user", "submit", "account", "partition", "qos", "name", "time_l
 class JobRequest:
     """One job, array or het component as its user requests it; None and "" are "not given"."""
 
-    user: Annotated[_Text, Meta(description="Whose history counts: the caller's; an operator may name anybody.")]
-    submit: Annotated[_Amount, Meta(description="UTC seconds; left out: now.")]
+    user: Annotated[_Text, Meta(description="The submitting user: the caller; for operators any user.")]
+    submit: Annotated[_Amount, Meta(description="UTC seconds; default: now.")]
     account: _Text = ""
     partition: _Text = ""
     qos: _Text = ""
     name: _Text = ""
     time_limit_s: Annotated[_Amount | None, Meta(description="The time limit, seconds.")] = None
     nodes: _Amount | None = None
-    cpus: Annotated[_Amount | None, Meta(description="Processors of the whole job.")] = None
+    cpus: Annotated[_Amount | None, Meta(description="CPUs of the job, over all nodes.")] = None
     mem_b: Annotated[_Amount | None, Meta(description="Bytes over all nodes.")] = None
-    gpus: Annotated[_Amount, Meta(description="Whole GPUs of the whole job, 0 for none.")] = 0
+    gpus: Annotated[_Amount, Meta(description="GPUs of the job, over all nodes; 0: none.")] = 0
     gpu_type: _Text = ""
     is_array: bool = False
     interactive: bool = False
     script: Annotated[
         Annotated[str, Meta(max_length=4 * 1024**2)] | None,
-        Meta(description="The batch script's text; null where there is none or it was not kept."),
+        Meta(description="Text of the batch script; null: none, or not stored."),
     ] = None
-    comment: Annotated[_Text, Meta(description="--comment, which can contain an override of a policy.")] = ""
+    comment: Annotated[_Text, Meta(description="--comment; it can contain an override of a policy.")] = ""
     whole_node: Annotated[
         bool | None,
-        Meta(description="Whether it gets whole nodes (--exclusive, or its partition); null: unknown"),
+        Meta(description="Whether it gets entire nodes (--exclusive, or by its partition); null: not known."),
     ] = None
 
 

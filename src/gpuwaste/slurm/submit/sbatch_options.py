@@ -238,7 +238,9 @@ def _long(word: Word, left: deque[Word]) -> Given:
     found = candidates(name) if name else ()
     shown = f"--{name[:40]}"
     if len(found) > 1:
-        raise refusal(word.where, f"option {shown} can mean --{' or --'.join(o.name for o in found)}: write it out")
+        raise refusal(
+            word.where, f"option {shown} can mean --{' or --'.join(o.name for o in found)}: write the full name"
+        )
     if not found:
         return Given(_unknown(name, word), value if equals else _guessed(word, left), word.where)
     option = found[0]

@@ -31,7 +31,9 @@ def open_source(source: Path) -> BinaryIO:
         try:
             return open_plain(source)
         except OSError as error:
-            whose = "" if owner is None else f" for {owner.name}, whose directory it is in: copy it to one of root's"
+            whose = (
+                "" if owner is None else f" by {owner.name}, the owner of its directory: copy it to a directory of root"
+            )
             raise StoreError(f"{source}: cannot be read: {error.strerror}{whose}") from error
 
 
@@ -77,7 +79,7 @@ def _scratch(folder: Path) -> Iterator[None]:
 def _check_room(file: BinaryIO, source: Path, state_dir: Path) -> None:
     size, free = os.fstat(file.fileno()).st_size, shutil.disk_usage(state_dir).free
     if free < size:
-        raise StoreError(f"{state_dir}: has {free >> 20} MB free, and {source} holds {size >> 20} MB: free space there")
+        raise StoreError(f"{state_dir}: has {free >> 20} MB free, and {source} needs {size >> 20} MB: free space there")
 
 
 def _check_store(store: Path, about: About, source: Path) -> None:

@@ -219,7 +219,7 @@ class PersonName:
         if not name.strip() or len(name) > _MAX_NAME or not name.isprintable():
             raise UsageError(f"user {name[:40]!r}: expected a name of 1 to {_MAX_NAME} printable characters")
         if name == _ERASED:
-            raise UsageError(f"user {_ERASED!r}: the name that erased users have in the store")
+            raise UsageError(f"user {_ERASED!r}: this is the name of erased users in the store")
         self.name = storable(name)
         self.forms = _forms(self.name)
         """The spellings: plain, and as written inside JSON."""

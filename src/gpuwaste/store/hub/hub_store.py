@@ -71,7 +71,7 @@ class HubStore:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
+            raise StoreError(f"{path.parent}: cannot be created: {error.strerror}") from error
         # Two threads make a year's report a quarter faster, and ingest no slower (bench.report, bench.ingest).
         options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
         return cls(Database.open(path, "hub", options), clock, path)

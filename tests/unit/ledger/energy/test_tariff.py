@@ -101,7 +101,7 @@ BAD = {
     "header alone": (HEADER.encode(), "no hour in it"),
     "binary": (b"\x7fELF\0\0", "a binary file"),
     "not utf-8": (GOOD.encode() + b"2026-03-29T02:00Z,0.2,\xff\n", "line 3 is not UTF-8"),
-    "truncated": (GOOD.encode()[:-2], "the last line has no end"),
+    "truncated": (GOOD.encode()[:-2], "the last line has no newline"),
     "field missing": (
         b"hour,price_per_kwh\n2026-03-29T01:00Z\n",
         "line 2: expected 2 fields separated by commas, found 1",

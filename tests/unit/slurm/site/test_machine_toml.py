@@ -205,7 +205,7 @@ def test_what_is_written_is_read_back_equal(tmp_path_factory: pytest.TempPathFac
         (HEAD + '[[associations]]\naccount = "a"\nparent = "b"\n', "line 4: association a: parent b is not described"),
         (
             HEAD + '[[associations]]\naccount = "a"\nparent = "b"\n[[associations]]\naccount = "b"\nparent = "a"\n',
-            "line 4: account a: its parents are a cycle",
+            "line 4: account a: its parents form a cycle",
         ),
         (HEAD + '[[reservations]]\nname = "r"\nstart = 5\nend = 5\n', "line 4: reservation r: ends at 5"),
         (HEAD + '[[reservations]]\nname = "r"\nstart = 2027-01-01\nend = 5\n', "line 4: start: expected 2027-01-31"),

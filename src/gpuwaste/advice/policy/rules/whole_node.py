@@ -13,4 +13,4 @@ def apply(case: PolicyCase) -> None:
     if case.facts.request.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
         case.triggers = [trigger for trigger in case.triggers if trigger.target != GPUS]
         case.weigh()
-        case.step("whole_node", "the job gets whole nodes: no advice about GPUs")
+        case.step("whole_node", "the job gets entire nodes: no advice about GPUs")

@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--scripts",
         choices=("same", "unknown"),
         default="same",
-        help="scripts are not in the job history: take each as unchanged, or as unknown (default: same)",
+        help="the job history has no scripts: treat each as unchanged (same) or as unknown (default: same)",
     )
     parser.add_argument("--model", metavar="NAME", help="model of models_dir, or none (default: the one in use)")
     add_sources(parser)

@@ -5,7 +5,7 @@ import argparse
 from gpuwaste.cli.options import config_of
 from gpuwaste.cli.resource_commands import resource_commands
 
-HELP = "actions that rules want, the newest first; with ID all steps of one"
+HELP = "actions of rules, the newest first; with ID all steps of one"
 EXAMPLES = (
     ("gpuwaste rules actions --status intended", "Actions that wait for a decision."),
     ("gpuwaste rules actions 3f2a9c81d0b4", "One action with all its steps."),

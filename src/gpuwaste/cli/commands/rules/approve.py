@@ -4,7 +4,7 @@ import argparse
 
 from gpuwaste.cli.options import add_config, config_of
 
-HELP = "let an action be taken that waits for a person (operators)"
+HELP = "approve an action that waits for a person (operators)"
 EXAMPLES = (("gpuwaste rules approve 3f2a9c81d0b4", "Let the actor take this action."),)
 
 

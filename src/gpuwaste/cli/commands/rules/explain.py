@@ -8,7 +8,7 @@ import argparse
 from gpuwaste.cli.options import add, add_config, config_of
 from gpuwaste.cli.rule_options import add_rule
 
-HELP = "what a rule's condition is made of; with -j what it would do with a job now (operators)"
+HELP = "the parts of a rule's condition; with -j what it would do with a job now (operators)"
 EXAMPLES = (("gpuwaste rules explain idle-gpus -j 4711", "Whether this rule applies to job 4711, and why."),)
 
 

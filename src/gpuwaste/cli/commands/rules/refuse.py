@@ -4,8 +4,8 @@ import argparse
 
 from gpuwaste.cli.options import add_config, config_of
 
-HELP = "end an action that was not sent yet (operators)"
-EXAMPLES = (("gpuwaste rules refuse 3f2a9c81d0b4", "This action is not taken."),)
+HELP = "refuse an action that was not sent yet (operators)"
+EXAMPLES = (("gpuwaste rules refuse 3f2a9c81d0b4", "Do not take this action."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

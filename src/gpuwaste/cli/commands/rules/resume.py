@@ -5,7 +5,7 @@ import argparse
 from gpuwaste.cli.options import add_config, config_of
 
 HELP = "take actions again"
-EXAMPLES = (("gpuwaste rules resume", "Actions are taken again."),)
+EXAMPLES = (("gpuwaste rules resume", "Take actions again."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

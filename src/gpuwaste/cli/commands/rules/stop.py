@@ -4,8 +4,8 @@ import argparse
 
 from gpuwaste.cli.options import add_config, config_of
 
-HELP = "take no action from now on, on the actor's host also while the hub is down"
-EXAMPLES = (("gpuwaste rules stop", "No action is taken from now on."),)
+HELP = "stop all actions; on the actor's host this works without the hub"
+EXAMPLES = (("gpuwaste rules stop", "Stop all actions."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

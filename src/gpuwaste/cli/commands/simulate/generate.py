@@ -7,9 +7,9 @@ from gpuwaste.cli.job_sources import add_sources, add_steps
 from gpuwaste.cli.options import add_config, config_of
 from gpuwaste.cli.words import path_word
 
-HELP = "draw a load and write it as a log, or list the generators"
+HELP = "generate a load and write it as a log, or list the generators"
 EXAMPLES = (
-    ("gpuwaste simulate generate", "The generators, the steps and their numbers."),
+    ("gpuwaste simulate generate", "The generators, the steps and their parameters."),
     ("gpuwaste simulate generate lublin jobs=5000 processors=512 seed=3 -o lublin.swf", "A load of 5000 jobs."),
 )
 
@@ -17,7 +17,7 @@ EXAMPLES = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("generator", nargs="?", metavar="NAME", help="generator; without it, all are listed")
-    parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="its numbers, such as jobs=5000")
+    parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="its parameters, such as jobs=5000")
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="log to write; .xz and .gz compress")
     add_steps(parser)
     add_sources(parser)

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_jobs(parser)
     add_walltime(parser, "model of models_dir, or none: for --walltime model (default: none, the user's ended jobs)")
     parser.add_argument(
-        "--resource", choices=("processors", "gpus"), help="what the machine's size counts (default: processors)"
+        "--resource", choices=("processors", "gpus"), help="unit of the machine's size (default: processors)"
     )
     add_write_machine(parser)
     add_engine(parser)

@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resource",
         choices=("processors", "gpus"),
-        help="what the machine's size counts (default: gpus with the change gpus, otherwise processors)",
+        help="unit of the machine's size (default: gpus with the change gpus, otherwise processors)",
     )
     add(parser, "policies", "for the change policy", shown="advisor.policies_dir")
     parser.add_argument(

@@ -12,22 +12,22 @@ class ActionStep(Struct, frozen=True):
     """One step of an action."""
 
     cluster: str
-    job_id: Annotated[Int64 | None, Meta(description="null: the action is about no run.")] = field(name="jobid")
-    start: Annotated[Int64 | None, Meta(description="UTC seconds; null: the action is about no run.")]
+    job_id: Annotated[Int64 | None, Meta(description="null: the action is not about a run.")] = field(name="jobid")
+    start: Annotated[Int64 | None, Meta(description="UTC seconds; null: the action is not about a run.")]
     subject: Annotated[str, Meta(description="The run's key, node/NAME or model/NAME.")]
     user: str
     account: str
     action: Annotated[str, Meta(description="The action's id.")]
-    kind: Annotated[str, Meta(description="What is done: cancel, hold ...")]
+    kind: Annotated[str, Meta(description="Kind of action: cancel, hold ...")]
     rule: str
     rule_hash: str
     options: dict[str, str]
-    facts: Annotated[str, Meta(description="What the rule saw, as JSON.")]
-    approve: Annotated[str, Meta(description="person: somebody has to approve it first.")]
+    facts: Annotated[str, Meta(description="Facts on which the rule decided, as JSON.")]
+    approve: Annotated[str, Meta(description="person: a person must approve the action first.")]
     expires: Annotated[Int64, Meta(description="UTC seconds after which it is not sent.")]
     person: Annotated[str, Meta(description="Who approved or refused it.")] = ""
-    reason: Annotated[str, Meta(description="Why it ended so.")] = ""
-    answer: Annotated[str, Meta(description="Slurm's words.")] = ""
+    reason: Annotated[str, Meta(description="Reason of this end.")] = ""
+    answer: Annotated[str, Meta(description="Slurm's message.")] = ""
 
 
 KINDS: Final = (

@@ -21,7 +21,7 @@ class GpuLost(OfHeldGpu, frozen=True):
     """A GPU that the driver lost while a run held it."""
 
     since_utc: Annotated[Int64, Meta(description="The hour in which it was first lost, UTC seconds.")]
-    lost_s: Annotated[Number, Meta(description="For how long, as far as reported when the event was sent.")]
+    lost_s: Annotated[Number, Meta(description="Duration so far when the event was sent, seconds.")]
 
 
 class GpuXid(OfHeldGpu, frozen=True):
@@ -29,7 +29,7 @@ class GpuXid(OfHeldGpu, frozen=True):
 
     xid: Annotated[Whole, Meta(description="NVIDIA's number of the error.")]
     hour_utc: Annotated[Int64, Meta(description="The hour in which they were seen, UTC seconds.")]
-    count: Annotated[Whole, Meta(description="How many were reported by the time of the event.")]
+    count: Annotated[Whole, Meta(description="Number of errors reported when the event was sent.")]
 
 
 KINDS: Final = (

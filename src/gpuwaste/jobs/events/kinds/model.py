@@ -21,13 +21,13 @@ class TargetEvidence:
     users: Whole
     positives: Annotated[Whole, Meta(description="Those of them for which the target came true.")]
     model_ap: Annotated[_Maybe, Meta(description="Average precision of the model in use, 0 to 1.")]
-    other_ap: Annotated[_Maybe, Meta(description="Average precision of the other one, 0 to 1.")]
+    other_ap: Annotated[_Maybe, Meta(description="Average precision of the other model, 0 to 1.")]
     gain: Annotated[_Maybe, Meta(description="The second minus the first.")]
     low: Annotated[_Maybe, Meta(description="Lower end of the gain's interval of 95 %.")]
     high: Annotated[_Maybe, Meta(description="Upper end of the gain's interval of 95 %.")]
     better: Annotated[Number, Meta(description="Share of the draws in which the gain exceeds the margin, 0 to 1.")]
     model_brier: Annotated[_Maybe, Meta(description="Mean squared error of the model in use; lower is better.")]
-    other_brier: Annotated[_Maybe, Meta(description="Mean squared error of the other one.")]
+    other_brier: Annotated[_Maybe, Meta(description="Mean squared error of the other model.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class ModelInUse:
     name: str
     model_hash: str
     created_utc: Annotated[Number | None, Meta(description="When it was trained, UTC seconds.")]
-    before: Annotated[str, Meta(description="The hash of the one before, empty for none.")] = ""
+    before: Annotated[str, Meta(description="Hash of the previous model; empty: none.")] = ""
     by: Annotated[Literal["person", "rule"], Meta(description="rule: by [models], from the evidence.")] = "person"
-    reason: Annotated[str, Meta(description="In words; empty: a person did it.")] = ""
+    reason: Annotated[str, Meta(description="Reason in words; empty: done by a person.")] = ""
     evidence: Annotated[
         tuple[TargetEvidence, ...],
         Meta(description="Before the change: the model that was in use, compared with the challenger or the baseline."),
@@ -56,8 +56,10 @@ class ModelTrained:
     name: str
     model_hash: str
     created_utc: Annotated[Number, Meta(description="When it was trained, UTC seconds.")]
-    rows: Annotated[Whole, Meta(description="Jobs that it learnt from.")]
-    role: Annotated[Literal["champion", "challenger", "none"], Meta(description="What it was when it was seen.")]
+    rows: Annotated[Whole, Meta(description="Jobs in its training data.")]
+    role: Annotated[
+        Literal["champion", "challenger", "none"], Meta(description="Role of the model at the time of the event.")
+    ]
     card: _Card = field(default_factory=dict)
 
 

@@ -15,7 +15,7 @@ class NodeHeard:
 
     cluster: str
     node: str
-    heard_utc: Annotated[Int64, Meta(description="When the last rows came, UTC seconds.")]
+    heard_utc: Annotated[Int64, Meta(description="When the node's last rows arrived, UTC seconds.")]
     silent_s: Annotated[Number, Meta(description="Seconds without any row.")]
 
 

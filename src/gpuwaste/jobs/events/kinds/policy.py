@@ -17,7 +17,7 @@ class PolicyProposed:
     simulation: Annotated[str, Meta(description="The saved simulation: page /simulations/ID.")]
     change: Annotated[str, Meta(description="The what-if with its value, such as limits=0.9.")]
     scheduler: str
-    jobs: Annotated[Whole, Meta(description="Jobs that both sides run.")]
+    jobs: Annotated[Whole, Meta(description="Jobs in both runs.")]
     mean_wait_s: Annotated[Number, Meta(description="Change of the mean wait, seconds; below 0: shorter.")]
     low_s: Annotated[Number, Meta(description="Lower end of its 95 % interval, seconds.")]
     high_s: Annotated[Number, Meta(description="Upper end, below 0.")]

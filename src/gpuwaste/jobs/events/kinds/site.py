@@ -22,7 +22,7 @@ class FromSite:
     inlet: Annotated[str, Meta(description="The name of the inlet's file.")]
     source: Annotated[str, Meta(description="`source` as it was sent.")]
     sent_id: Annotated[str, Meta(description="`id` as it was sent; the same source and id: a repetition.")]
-    sent_time: Annotated[str, Meta(description="`time` as it was sent, empty for none; nobody relies on it.")]
+    sent_time: Annotated[str, Meta(description="`time` as it was sent, empty: none. gpuwaste does not use it.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class FileSystem(FromSite):
 
     file_system: Annotated[Name, Meta(description="Such as /scratch.")]
     used_ratio: Annotated[Ratio | None, Meta(description="Used share, 0 to 1; null: not known.")] = None
-    users: Annotated[Texts, Meta(description="Users whose quota it is about; empty: all.")] = ()
+    users: Annotated[Texts, Meta(description="Users with this quota; empty: all.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ class CauseFound(OfRun, frozen=True):
     evidence: dict[str, Any]
     fixes: Annotated[
         tuple[dict[str, Any], ...],
-        Meta(description="Changes that exclude each other, each with its text and its lines to copy."),
+        Meta(description="Alternative changes, each with its text and its lines to copy."),
     ] = ()
 
 
