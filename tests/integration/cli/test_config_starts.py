@@ -256,7 +256,7 @@ CASES: list[tuple[str, str, str, str]] = [
         "slurm.clients.rest_http",
         "no JWT",
         '[common]\nslurmrestd_token_file = "{plain}"',
-        "no JWT in it",
+        "no JWT in this file",
     ),
     (
         "net.hub_client",

@@ -21,7 +21,7 @@ def test_where_a_program_fits(program: Path, capsys: pytest.CaptureFixture[str])
     """The text has memory with its range, what it rests on, and each size of the GPU asked for."""
     assert main(["estimate", str(program), "--gpu", "h100,t4"]) == 0
     text = capsys.readouterr().out
-    assert "of which the program 80.0 KiB" in text
+    assert "the arrays of the program take 80.0 KiB" in text
     assert "before compilation" in text
     assert "h100 1g.10gb  9.6 GiB fits" in text
     assert "t4   -       14.6 GiB fits" in text

@@ -51,7 +51,7 @@ def test_alice_has_her_waste_her_page_and_her_advice() -> None:
     waste, saved, advice = printed(DOCUMENT, ADVICE, page)
     assert waste == [
         "1. What did alice waste?",
-        "   Job 7 (train-ddp) held 4 GPUs for 70 s and used 1 of them.",
+        "   Job 7 (train-ddp) held 4 GPUs for 1 min 10 s and used 1 of them.",
         "   gpuwaste reports 3.5 of its 4.7 GPU-minutes as wasted.",
         "   The report names the line to change:",
         "      alice$ gpuwaste job 7",

@@ -97,7 +97,7 @@ def test_a_document_with_an_error_and_one_without_jobs_say_so() -> None:
     """What slurmdbd answered is the message."""
     with pytest.raises(SlurmError, match="Unable to connect"):
         list(job_pages([b'{"errors": [{"error": "Unable to connect"}]}'], 9))
-    with pytest.raises(ParseError, match="without a list of jobs; it has steps"):
+    with pytest.raises(ParseError, match="no list of jobs in the JSON, only steps"):
         list(job_pages([b'{"steps": []}'], 9))
     with pytest.raises(ParseError, match="cut off"):
         list(job_pages([b'{"jobs": [{"a": 1}, {"b"'], 9))

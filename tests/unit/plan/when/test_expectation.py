@@ -229,7 +229,7 @@ def test_more_held_than_there_is() -> None:
         (lambda: queue([[4]], [exactly([1], 10, 10, 0)]), "running job 0: runs in 0"),
         (lambda: queue([[4]], [], [exactly([1], 9, 9), exactly([-1], 10, 10)]), "waiting job 1: requests a negative"),
         (lambda: queue([[4]], [], [exactly([1 << 60], 10, 10)]), "waiting job 0: requests an amount"),
-        (lambda: queue([[4]], [], [exactly([1], 10, 10, 2)]), "waiting job 0: names a pool"),
+        (lambda: queue([[4]], [], [exactly([1], 10, 10, 2)]), "waiting job 0: names an unknown pool"),
         (lambda: queue([[4]], [], [exactly([1], 10, -1)]), "waiting job 0: has a negative time"),
         (lambda: queue([[4]], [], [exactly([1], 10, 10, 1, -5)]), "waiting job 0: has a negative time"),
         (lambda: queue([[4]], [], [QueuedRequest([1], 1, 9, [float("nan")] * 8)]), "waiting job 0: has a run time"),
@@ -244,7 +244,7 @@ def test_bad_queue(broken: Callable[[], SchedulerQueue], told: str) -> None:
 
 def test_bad_request() -> None:
     """A request is checked as the queue is; no draws are refused; nothing asked is nothing answered."""
-    with pytest.raises(UsageError, match="asked job 0: names a pool"):
+    with pytest.raises(UsageError, match="asked job 0: names an unknown pool"):
         expect(queue([[4]]), [exactly([1], 10, 10, 4)])
     with pytest.raises(UsageError, match="0 draws"):
         expect(queue([[4]]), [], draws=0)
