@@ -23,8 +23,8 @@ def test_where_a_program_fits(program: Path, capsys: pytest.CaptureFixture[str])
     text = capsys.readouterr().out
     assert "the arrays of the program take 80.0 KiB" in text
     assert "before compilation" in text
-    assert "h100 1g.10gb  9.6 GiB fits" in text
-    assert "t4   -       14.6 GiB fits" in text
+    assert "h100 1g.10gb         9.6 fits" in text
+    assert "t4   -              14.6 fits" in text
 
 
 def test_options_before_the_file_and_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
