@@ -126,6 +126,6 @@ def test_idle_gpus_are_told(make_cluster: ClusterFactory, make_site: SiteFactory
         replayed = site.json("digest", "replay", "-S", "now-1hours", user="root")
         assert [(row["user"], row["wasted_s"]) for row in replayed["users"]] == [("alice", rows["alice"]["wasted_s"])]
 
-        assert "no digests" in site.gpuwaste("notify", "off", user="alice").stdout
+        assert "no longer sent" in site.gpuwaste("notify", "off", user="alice").stdout
         assert site.gpuwaste("digest", "replay", "-S", "now-1hours", user="root", check=False).returncode == 3
         assert len(mail.received) == 1
