@@ -5,12 +5,10 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from textwrap import fill, wrap
 from typing import Any, Final, NoReturn
 
 from gpuwaste.cli import commands
 from gpuwaste.cli.action_files import ActionGroup
-from gpuwaste.cli.command_groups import grouped
 from gpuwaste.cli.help_text import HelpFormatter, describe, meant
 from gpuwaste.cli.interrupts import EXIT_INTERRUPTED, Interrupted, drop, interruptible, tell
 from gpuwaste.cli.old_names import new_name
@@ -125,6 +123,10 @@ def build_parser(only: str | None = None, *, names_only: bool = False) -> _Parse
 
 def overview() -> str:
     """Return the help of the command itself: all commands by reader and subject."""
+    from textwrap import fill
+
+    from gpuwaste.cli.command_groups import grouped
+
     width = terminal_columns()
     starts = "\n".join(part for line, meaning in _STARTS for part in _start(line, meaning, width))
     return f"{fill(ABOUT, width)}\n\n{grouped(command_names(), width)}\n\nStart with:\n{starts}\n"
@@ -132,6 +134,8 @@ def overview() -> str:
 
 def _start(line: str, meaning: str, width: int) -> list[str]:
     """Return a command and what it shows, on two lines where one is too narrow."""
+    from textwrap import wrap
+
     one = f"  {line:<{_START}}{meaning}"
     return (
         [one]
