@@ -10,7 +10,7 @@ from markupsafe import Markup
 from gpuwaste.core.units import DAY_S
 from gpuwaste.ledger.reports.report_types import DayRow
 from gpuwaste.show.charts.scale import Linear
-from gpuwaste.show.page_words import GpuTimeUnit, day
+from gpuwaste.show.page_words import PageTimeUnit, day
 
 MAX_DAYS: Final = 100
 _LEVELS: Final = ("high", "moderate", "low", "idle", "unknown")
@@ -47,7 +47,7 @@ class _Day:
     width: float
 
 
-def day_bars(rows: Sequence[DayRow], start: int, end: int, unit: GpuTimeUnit) -> Markup:
+def day_bars(rows: Sequence[DayRow], start: int, end: int, unit: PageTimeUnit) -> Markup:
     """Return the chart of the days from `start` to `end`, UTC seconds; of a longer window the last MAX_DAYS."""
     days = _days(rows, start, end)
     most = max((one.row.gpu_s for one in days if one.row), default=0.0)
@@ -87,7 +87,7 @@ def _y(part: float) -> float:
     return _BASE - (_BASE - _TOP) * part
 
 
-def _column(row: DayRow, one: _Day, scale: Linear, unit: GpuTimeUnit) -> Markup:
+def _column(row: DayRow, one: _Day, scale: Linear, unit: PageTimeUnit) -> Markup:
     """Return one day's rectangles, idle and unknown at the top."""
     parts, below_s = Markup(""), 0.0
     for level in _LEVELS:
@@ -105,7 +105,7 @@ def _dot(one: _Day) -> Markup:
     return _DOT.format(one.middle, _BASE, f"{day(one.number * DAY_S)} UTC: no jobs")
 
 
-def _labels(days: Sequence[_Day], scale: Linear, unit: GpuTimeUnit) -> Iterator[Markup]:
+def _labels(days: Sequence[_Day], scale: Linear, unit: PageTimeUnit) -> Iterator[Markup]:
     """Yield the dates below the columns and the values above them, as far as there is room."""
     busy = [(one, one.row) for one in days if one.row]
     every = all(later.middle - one.middle >= _APART for (one, _), (later, _) in pairwise(busy))

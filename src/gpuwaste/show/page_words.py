@@ -18,14 +18,14 @@ _LAST_S: Final = 253_402_300_799  # the end of the year 9999
 
 
 @dataclass(frozen=True, slots=True)
-class GpuTimeUnit:
+class PageTimeUnit:
     """The unit of all GPU-time on one page: GPU-hours, or GPU-minutes where the sum is less than one GPU-hour."""
 
     name: str
     seconds: int
 
     @classmethod
-    def of(cls, gpu_s: float) -> "GpuTimeUnit":
+    def of(cls, gpu_s: float) -> "PageTimeUnit":
         """Return the unit for a page on which `gpu_s` GPU-seconds are the largest value."""
         return cls("GPU-hours", HOUR_S) if gpu_s >= HOUR_S else cls("GPU-minutes", MINUTE_S)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from gpuwaste.ledger.now.now_types import NodeRow
-from gpuwaste.show.page_words import GpuTimeUnit, cut
+from gpuwaste.show.page_words import PageTimeUnit, cut
 
 NodeOrder = Literal["name", "waste"]
 ORDERS: Final[tuple[NodeOrder, ...]] = ("name", "waste")
@@ -38,7 +38,7 @@ def node_groups(nodes: Sequence[NodeRow], order: NodeOrder) -> list[NodeGroup]:
     """Return the groups of nodes, each of _BLOCK nodes at most."""
     found = ordered(nodes, order)
     if order == "waste":
-        unit = GpuTimeUnit.of(sum(node.wasted_s for node in nodes))
+        unit = PageTimeUnit.of(sum(node.wasted_s for node in nodes))
         return [NodeGroup(unit.words(sum(node.wasted_s for node in block)), block) for block in _parts(found)]
     racks = [(rack, list(group)) for rack, group in groupby(found, key=_rack)]
     if all(rack for rack, _ in racks) and len(found) >= _FEWEST * len(racks) and len(racks) > 1:

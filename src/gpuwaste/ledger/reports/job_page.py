@@ -21,7 +21,7 @@ from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import FindingRow
 from gpuwaste.ledger.reports.resource_use import comparisons
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import GpuTimeUnit, cut, share
+from gpuwaste.show.page_words import PageTimeUnit, cut, share
 from gpuwaste.slurm.formats.hostlist import expand
 
 TRACKS: Final = 64
@@ -60,7 +60,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
     started = [run for run in runs if run.start is not None]
     start = min((run.start or 0 for run in started), default=document.generated)
     states = Counter(run.state for run in runs)
-    unit = GpuTimeUnit.of(_sum(runs, "gpu_s"))
+    unit = PageTimeUnit.of(_sum(runs, "gpu_s"))
     return page(
         "job",
         replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
@@ -114,7 +114,7 @@ def job_sentence(document: JobDocument) -> str:
     if not any(run.totals.coverage for run in started):
         return f"{job}: the use of its GPUs is unknown."
     so_far = " so far" if any(run.running for run in started) else ""
-    unit = GpuTimeUnit.of(gpu_s)
+    unit = PageTimeUnit.of(gpu_s)
     if not idle_s:
         return f"{job}: none of its {unit.words(gpu_s)} were idle{so_far}."
     hours = f"{unit.figure(idle_s)} of its {unit.words(gpu_s)}"
