@@ -119,5 +119,5 @@ def test_the_widths_of_sacct_without_p_are_named(
     """What people write first is refused with what to write instead."""
     file = written(cluster, tmp_path / "a.txt", "--format=JobID,JobName,Submit,State")
     assert jobs
-    with pytest.raises(UsageError, match=r"fixed width, .* sacct -P"):
+    with pytest.raises(UsageError, match=r"padded with spaces.*sacct -P"):
         sacct_file(file, "", zone="UTC")

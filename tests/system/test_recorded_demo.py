@@ -27,6 +27,7 @@ MAX_BYTES = 300_000
 QUESTIONS = ["1. What did alice waste?", "2. What does her page show?", "3. What does sbatch print?"]
 # What depends on when and where a document was asked for, and words, which may change without any figure.
 NOT_COMPARED = {"generated", "recorded", "notes", "thresholds", "title", "evidence", "fix", "why", "text"}
+NOT_COMPARED |= {"advice"}  # the advisor is no part of a playback, so no decision of its own reaches the hub
 
 
 @pytest.fixture(scope="module")

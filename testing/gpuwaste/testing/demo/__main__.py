@@ -122,14 +122,14 @@ def _run(arguments: argparse.Namespace, record: Path | None, say: Say) -> int:
         story = play(site, listener, all_jobs=arguments.all)
         shown = reports(site, story, all_users=arguments.all)
         checks = check_story(site, story)
+        if record:
+            say(f"recorded in {record}: {save_run(record, site, OPTIONS, story, notes)} bytes")
         if whole is None:
             take_pages(album, story, None)
         else:
             for ending in whole.endings(site, story, album, notes.say):
                 shown |= ending.shown
                 checks += ending.checks
-        if record:
-            say(f"recorded in {record}: {save_run(record, site, story, notes)} bytes")
         code = finish(shown, checks, say, result=arguments.result, facts={"seed": drawn})
         _end(site, arguments, say)
     return code

@@ -14,7 +14,7 @@ from gpuwaste.testing.demo.story import Outage, Story, advice_of, advice_of_line
 from gpuwaste.testing.recording.format import FORMAT, Entry, Opening, RecordedCommand, RecordingError, Said, Truth
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.recording.tape import read_tapes, save
-from gpuwaste.testing.running_site import Site
+from gpuwaste.testing.running_site import Site, SiteOptions
 
 _PLAN = {job.name: job for job in (*FIRST, *SECOND, *NEAR)}
 
@@ -36,8 +36,11 @@ class Notes:
         self.lines.append(Said(_now_us(), text))
 
 
-def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
-    """Write the recording of a run that has just ended; returns its bytes."""
+def save_run(path: Path, site: Site, options: SiteOptions, story: Story, notes: Notes) -> int:
+    """Write the recording of a story that has just ended; returns its bytes.
+
+    A playback has the story alone: `options` are those without what later parts of the demo need (rules, a mail server).
+    """
     tapes = site.options.tapes
     if tapes is None:
         raise RecordingError("the site did not record")
@@ -52,7 +55,6 @@ def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
             tuple(site.oracle()),
         )
     )
-    options = site.options
     opening = Opening(
         FORMAT, min(entry.t_us for entry in entries), own_version(), CLUSTER_NAME, tuple(site.cluster.nodes),
         options.interval_s, options.ship_every_s, options.sacct_every_s, options.hub, options.agent,
