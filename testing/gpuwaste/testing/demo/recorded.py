@@ -39,7 +39,7 @@ class Notes:
 def save_run(path: Path, site: Site, options: SiteOptions, story: Story, notes: Notes) -> int:
     """Write the recording of a story that has just ended; returns its bytes.
 
-    A playback has the story alone: `options` are those without what later parts of the demo need (rules, a mail server).
+    A playback has the story only: `options` are those without what later parts need (rules, a mail server).
     """
     tapes = site.options.tapes
     if tapes is None:
