@@ -7,10 +7,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, GpuTimeUnit
 from gpuwaste.ledger.reports.report_types import DayRow
 from gpuwaste.show.charts.scale import Linear
-from gpuwaste.show.page_words import PageTimeUnit, day
+from gpuwaste.show.page_words import day
 
 MAX_DAYS: Final = 100
 _LEVELS: Final = ("high", "moderate", "low", "idle", "unknown")
@@ -47,7 +47,7 @@ class _Day:
     width: float
 
 
-def day_bars(rows: Sequence[DayRow], start: int, end: int, unit: PageTimeUnit) -> Markup:
+def day_bars(rows: Sequence[DayRow], start: int, end: int, unit: GpuTimeUnit) -> Markup:
     """Return the chart of the days from `start` to `end`, UTC seconds; of a longer window the last MAX_DAYS."""
     days = _days(rows, start, end)
     most = max((one.row.gpu_s for one in days if one.row), default=0.0)
@@ -57,7 +57,7 @@ def day_bars(rows: Sequence[DayRow], start: int, end: int, unit: PageTimeUnit) -
     parts = [_LINE.format(_y(scale.at(tick.value))) for tick in ticks]
     parts += [_column(one.row, one, scale, unit) if one.row else _dot(one) for one in days]
     parts += _labels(days, scale, unit)
-    words = f"{unit.name} by day, at most {unit.figure(most)} on one day"
+    words = f"{unit.name} by day, at most {unit.number(most)} on one day"
     return _CHART.format(_AXIS, _HEIGHT, Markup("").join(axis), _HEIGHT, words, Markup("").join(parts))
 
 
@@ -87,7 +87,7 @@ def _y(part: float) -> float:
     return _BASE - (_BASE - _TOP) * part
 
 
-def _column(row: DayRow, one: _Day, scale: Linear, unit: PageTimeUnit) -> Markup:
+def _column(row: DayRow, one: _Day, scale: Linear, unit: GpuTimeUnit) -> Markup:
     """Return one day's rectangles, idle and unknown at the top."""
     parts, below_s = Markup(""), 0.0
     for level in _LEVELS:
@@ -97,7 +97,7 @@ def _column(row: DayRow, one: _Day, scale: Linear, unit: PageTimeUnit) -> Markup
             parts += _RECT.format(one.middle - one.width / 2, top, one.width, bottom - top, level)
             below_s += seconds
     jobs = "1 job" if row.jobs == 1 else f"{row.jobs} jobs"
-    words = f"{day(row.day)} UTC: {jobs}, {unit.words(row.gpu_s)}, of these {unit.figure(row.wasted_s)} wasted"
+    words = f"{day(row.day)} UTC: {jobs}, {unit.words(row.gpu_s)}, of these {unit.number(row.wasted_s)} wasted"
     return _COLUMN.format(words, parts)
 
 
@@ -105,7 +105,7 @@ def _dot(one: _Day) -> Markup:
     return _DOT.format(one.middle, _BASE, f"{day(one.number * DAY_S)} UTC: no jobs")
 
 
-def _labels(days: Sequence[_Day], scale: Linear, unit: PageTimeUnit) -> Iterator[Markup]:
+def _labels(days: Sequence[_Day], scale: Linear, unit: GpuTimeUnit) -> Iterator[Markup]:
     """Yield the dates below the columns and the values above them, as far as there is room."""
     busy = [(one, one.row) for one in days if one.row]
     every = all(later.middle - one.middle >= _APART for (one, _), (later, _) in pairwise(busy))
@@ -116,4 +116,4 @@ def _labels(days: Sequence[_Day], scale: Linear, unit: PageTimeUnit) -> Iterator
             yield _LABEL.format(one.middle, 98.0, day(one.number * DAY_S)[5:])
             last = one.middle
         if every or (one, row) == peak:
-            yield _LABEL.format(one.middle, _y(scale.at(row.gpu_s / unit.seconds)) - 2, unit.figure(row.gpu_s))
+            yield _LABEL.format(one.middle, _y(scale.at(row.gpu_s / unit.seconds)) - 2, unit.number(row.gpu_s))

@@ -1,44 +1,19 @@
-"""Numbers and times for pages: GPU-time, shares, durations, UTC times, levels."""
+"""Numbers and times for pages: GPU-hours, shares, durations, UTC times, levels."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from markupsafe import Markup, escape
 
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import HOUR_S, MINUTE_S, QUANTITY, say_duration, say_hours, say_number, say_percent
+from gpuwaste.core.units import HOUR_S, QUANTITY, say_duration, say_hours, say_percent
 
 UNKNOWN: Final = "unknown"
 LEVELS: Final = ("high", "moderate", "low", "idle")
 _LETTERS: Final = {"high": "H", "moderate": "M", "low": "L", "idle": "I", "unknown": "?", "suspended": "S"}
 _ESCAPED: Final = re.compile(rf"(?:&[lg]t;)?(?:{QUANTITY.pattern})")  # <1 % is one word, also where it is a flex item
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
-
-
-@dataclass(frozen=True, slots=True)
-class PageTimeUnit:
-    """The unit of all GPU-time on one page: GPU-hours, or GPU-minutes where the sum is less than one GPU-hour."""
-
-    name: str
-    seconds: int
-
-    @classmethod
-    def of(cls, gpu_s: float) -> "PageTimeUnit":
-        """Return the unit for a page on which `gpu_s` GPU-seconds are the largest value."""
-        return cls("GPU-hours", HOUR_S) if gpu_s >= HOUR_S else cls("GPU-minutes", MINUTE_S)
-
-    def figure(self, gpu_s: float | None) -> str:
-        """Print GPU-seconds without the unit, for a column that names it."""
-        if gpu_s is None:
-            return UNKNOWN
-        value = gpu_s / self.seconds
-        return say_hours(value) if self.seconds == HOUR_S else say_number(value, 1) if value else "0"
-
-    def words(self, gpu_s: float | None) -> str:
-        """Print GPU-seconds with the unit."""
-        return f"{self.figure(gpu_s)} {self.name}"
 
 
 def gpu_hours(seconds: float | None) -> str:

@@ -79,7 +79,7 @@ def test_a_user_sees_what_they_wasted_in_the_first_line(filled: Rig) -> None:
     """Half of alice's GPU-hour was idle; the job table names the job with the level of each GPU."""
     found = page(filled, ALICE, f"/me?{WINDOW}")
     assert (
-        "0.5 of your 1.0 GPU-hours from 13 to 15 November 2023 were idle without a known reason (50 %)." in found.text
+        "0.50 of your 1.00 GPU-hours from 13 to 15 November 2023 were idle without a known reason (50 %)." in found.text
     )
     assert "/jobs/7" in found.all("a", "href")
     assert "bob" not in found.text
@@ -127,10 +127,10 @@ def test_a_foreign_job_is_the_same_page_as_one_that_does_not_exist(filled: Rig) 
 def test_a_coordinator_sees_their_account_and_an_operator_everybody(filled: Rig) -> None:
     """Carol coordinates proj1 and finds it in the navigation; the operator opens any user."""
     found = page(filled, CAROL, f"/accounts/proj1?{WINDOW}")
-    assert "0.5 of 1.0 GPU-hours of account proj1 from 13 to 15 November 2023 were idle" in found.text
+    assert "0.50 of 1.00 GPU-hours of account proj1 from 13 to 15 November 2023 were idle" in found.text
     assert "/accounts/proj1" in found.all("a", "href")
     assert page(filled, CAROL, f"/accounts/proj2?{WINDOW}", 404)
-    assert "0.5 of 1.0 GPU-hours of user alice" in page(filled, OPER, f"/users/alice?{WINDOW}").text
+    assert "0.50 of 1.00 GPU-hours of user alice" in page(filled, OPER, f"/users/alice?{WINDOW}").text
 
 
 def test_the_page_of_a_job_has_the_verdict_the_strip_and_the_numbers(filled: Rig) -> None:
@@ -225,7 +225,7 @@ def test_the_help_desk_has_cause_evidence_and_a_reply(filled: Rig) -> None:
     assert f"Cause: {cause['title']}." in reply
     assert f"\n  {cause['fix'][0]}\n" in reply
     assert reply.endswith("/jobs/7")
-    assert reply.splitlines()[2].startswith("Job 7 train: 0.5 of its 1.0 GPU-hours were idle")
+    assert reply.splitlines()[2].startswith("Job 7 train: 0.50 of its 1.00 GPU-hours were idle")
     nothing = filled.page(BOB, "/helpdesk?id=4711")
     for wanted in ("7", "x", "7' OR 1=1", "9" * 300):
         answer = filled.page(BOB, f"/helpdesk?{urlencode({'id': wanted})}")

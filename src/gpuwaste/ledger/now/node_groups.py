@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
+from gpuwaste.core.units import GpuTimeUnit
 from gpuwaste.ledger.now.now_types import NodeRow
-from gpuwaste.show.page_words import PageTimeUnit, cut
+from gpuwaste.show.page_words import cut
 
 NodeOrder = Literal["name", "waste"]
 ORDERS: Final[tuple[NodeOrder, ...]] = ("name", "waste")
@@ -38,7 +39,7 @@ def node_groups(nodes: Sequence[NodeRow], order: NodeOrder) -> list[NodeGroup]:
     """Return the groups of nodes, each of _BLOCK nodes at most."""
     found = ordered(nodes, order)
     if order == "waste":
-        unit = PageTimeUnit.of(sum(node.wasted_s for node in nodes))
+        unit = GpuTimeUnit.of([sum(node.wasted_s for node in nodes)])
         return [NodeGroup(unit.words(sum(node.wasted_s for node in block)), block) for block in _parts(found)]
     racks = [(rack, list(group)) for rack, group in groupby(found, key=_rack)]
     if all(rack for rack, _ in racks) and len(found) >= _FEWEST * len(racks) and len(racks) > 1:

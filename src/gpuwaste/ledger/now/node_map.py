@@ -12,9 +12,10 @@ from typing import Final
 from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
+from gpuwaste.core.units import GpuTimeUnit
 from gpuwaste.ledger.now.node_groups import NodeGroup, NodeOrder, node_groups
 from gpuwaste.ledger.now.now_types import NodeRow
-from gpuwaste.show.page_words import PageTimeUnit, cut, letter
+from gpuwaste.show.page_words import cut, letter
 
 MOST_NODES: Final = 5000
 MOST_NAMED: Final = 160
@@ -47,7 +48,7 @@ def node_map(nodes: Sequence[NodeRow], order: NodeOrder = "name") -> Markup:
     """Return the map of the first MOST_NODES nodes in this order; each node has a title with its figures."""
     groups = node_groups(nodes, order) if len(nodes) <= MOST_NODES else node_groups(nodes[:MOST_NODES], order)
     named = len(nodes) <= MOST_NAMED
-    unit = PageTimeUnit.of(max((node.wasted_s for node in nodes), default=0.0))
+    unit = GpuTimeUnit.of(node.wasted_s for node in nodes)
     if named:
         drawn = [_named(group, unit, alone=len(groups) == 1) for group in groups]
     else:
@@ -56,14 +57,14 @@ def node_map(nodes: Sequence[NodeRow], order: NodeOrder = "name") -> Markup:
     return _GROUPS.format(" named" if named else "", Markup("").join(drawn))
 
 
-def _named(group: NodeGroup, unit: PageTimeUnit, *, alone: bool) -> Markup:
+def _named(group: NodeGroup, unit: GpuTimeUnit, *, alone: bool) -> Markup:
     """Return a group as lines of a name and its GPUs; the label is left out where the names say the same."""
     rows = Markup("").join(_row(node, unit) for node in group.nodes)
     label = "" if alone or " to " in group.label else harmless(group.label)
     return _GROUP.format(label, rows) if label else Markup("<figure>{}</figure>").format(rows)
 
 
-def _row(node: NodeRow, unit: PageTimeUnit) -> Markup:
+def _row(node: NodeRow, unit: GpuTimeUnit) -> Markup:
     step, side = _NAMED
     levels, marks = _cells(node), []
     for place, level in enumerate(levels):
@@ -76,7 +77,7 @@ def _row(node: NodeRow, unit: PageTimeUnit) -> Markup:
     return _ROW.format(harmless(cut(node.node, 24)), width, _LINE, words, Markup("").join(marks))
 
 
-def _columns(group: NodeGroup, size: tuple[int, int], unit: PageTimeUnit) -> Markup:
+def _columns(group: NodeGroup, size: tuple[int, int], unit: GpuTimeUnit) -> Markup:
     """Return a group as columns of GPUs, one for each node."""
     wide, high = size
     paths: dict[str, list[str]] = defaultdict(list)
@@ -119,7 +120,7 @@ def _cells(node: NodeRow) -> str:
     return held + "f" * free
 
 
-def _title(node: NodeRow, unit: PageTimeUnit) -> str:
+def _title(node: NodeRow, unit: GpuTimeUnit) -> str:
     of = "" if node.gpus is None else f" of {node.gpus}"
     counts = ((node.levels.count(level), name) for level, name in LEVELS.items())
     parts = ", ".join(f"{count} {name}" for count, name in counts if count)

@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from gpuwaste.core.units import GpuTimeUnit
 from gpuwaste.ledger.now.node_groups import NodeOrder, ordered
 from gpuwaste.ledger.now.node_map import LEVELS, MOST_NAMED, MOST_NODES, node_map
 from gpuwaste.ledger.now.now_text import told
 from gpuwaste.ledger.now.now_types import IdleJob, NowDocument, NowTotals
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import PageTimeUnit
 
 ROWS: Final = 50
 _FEW: Final = 40  # nodes whose map needs no more width than the text
@@ -66,8 +66,8 @@ def now_page(
         order=order,
         order_url=_url,
         nodes=ordered(document.nodes, order)[first : first + ROWS],
-        node_unit=PageTimeUnit.of(max((node.wasted_s for node in document.nodes), default=0.0)),
-        idle_unit=PageTimeUnit.of(max((job.wasted_s for job in document.idle), default=0.0)),
+        node_unit=GpuTimeUnit.of(node.wasted_s for node in document.nodes),
+        idle_unit=GpuTimeUnit.of(job.wasted_s for job in document.idle),
         first=first,
         more_nodes=max(0, len(document.nodes) - MOST_NODES),
         before=_url(order, number - 1) if first else None,

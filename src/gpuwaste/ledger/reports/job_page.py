@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import harmless
+from gpuwaste.core.units import GpuTimeUnit
 from gpuwaste.ledger.curves.curve_types import MOST_NODES, MOST_RUNS
 from gpuwaste.ledger.energy.energy_text import energy_words
 from gpuwaste.ledger.evidence_words import evidence_of
@@ -21,7 +22,7 @@ from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import FindingRow
 from gpuwaste.ledger.reports.resource_use import comparisons
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import PageTimeUnit, cut, share
+from gpuwaste.show.page_words import cut, share
 from gpuwaste.slurm.formats.hostlist import expand
 
 TRACKS: Final = 64
@@ -60,7 +61,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
     started = [run for run in runs if run.start is not None]
     start = min((run.start or 0 for run in started), default=document.generated)
     states = Counter(run.state for run in runs)
-    unit = PageTimeUnit.of(_sum(runs, "gpu_s"))
+    unit = GpuTimeUnit.of([_sum(runs, "gpu_s")])
     return page(
         "job",
         replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
@@ -114,10 +115,10 @@ def job_sentence(document: JobDocument) -> str:
     if not any(run.totals.coverage for run in started):
         return f"{job}: the use of its GPUs is unknown."
     so_far = " so far" if any(run.running for run in started) else ""
-    unit = PageTimeUnit.of(gpu_s)
+    unit = GpuTimeUnit.of([gpu_s])
     if not idle_s:
         return f"{job}: none of its {unit.words(gpu_s)} were idle{so_far}."
-    hours = f"{unit.figure(idle_s)} of its {unit.words(gpu_s)}"
+    hours = f"{unit.number(idle_s)} of its {unit.words(gpu_s)}"
     idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
     cause = _cause_of(document)
     return f"{idle}: {cause}." if cause else f"{idle}."

@@ -4,12 +4,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 from urllib.parse import urlencode
 
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, GpuTimeUnit
 from gpuwaste.ledger.energy.energy_text import energy_titles, energy_words
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
 from gpuwaste.show.environment import Frame, page
-from gpuwaste.show.page_words import PageTimeUnit, cut, date_words, share
+from gpuwaste.show.page_words import cut, date_words, share
 
 ROWS: Final = 50
 STATES: Final = (
@@ -82,7 +82,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: UsageQuery
         more=_more(report, before, asked),
         finding=next((finding for finding in report.findings if finding.fixes), None),
         levels=levels_of(report.totals),
-        unit=PageTimeUnit.of(report.totals.gpu_s),
+        unit=GpuTimeUnit.of([report.totals.gpu_s]),
         energy=energy_words(report.energy),
         cluster_energy=energy_titles(row.energy for row in report.clusters),
         user_energy=energy_titles(row.energy for row in report.users),
@@ -126,14 +126,14 @@ def _sentence(report: ReportDocument, asked: UsageQuery, frame: Frame) -> str:
     when, idle_s = _when(report, asked), unexplained_s(report.totals)
     if not report.job_count:
         return f"{who[0].upper()}{who[1:]} {'have' if who == 'you' else 'has'} no jobs with GPUs {when}."
-    unit = PageTimeUnit.of(totals.gpu_s)
+    unit = GpuTimeUnit.of([totals.gpu_s])
     hours = f"{theirs}{unit.words(totals.gpu_s)}{of} {when}"
     if not totals.coverage:
         return f"The use of {hours} is unknown."
     if not idle_s:
         return f"None of {hours} were idle without a known reason."
     share_idle = share(idle_s, totals.gpu_s)
-    return f"{unit.figure(idle_s)} of {hours} were idle without a known reason ({share_idle})."
+    return f"{unit.number(idle_s)} of {hours} were idle without a known reason ({share_idle})."
 
 
 def _when(report: ReportDocument, asked: UsageQuery) -> str:

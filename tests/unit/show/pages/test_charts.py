@@ -6,12 +6,11 @@ from html.parser import HTMLParser
 import pytest
 from tests.unit.show.documents import one_job, read
 
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, GpuTimeUnit
 from gpuwaste.ledger.day_chart import MAX_DAYS, day_bars
 from gpuwaste.ledger.level_charts import level_bar, stretches, strip
 from gpuwaste.ledger.reports.job_types import HourCell
 from gpuwaste.ledger.reports.report_types import DayRow
-from gpuwaste.show.page_words import PageTimeUnit
 
 LIMITS = read(one_job()).thresholds
 
@@ -76,7 +75,7 @@ def row(day: int, gpu_s: float, idle_s: float) -> DayRow:
 
 def test_the_axis_has_its_unit_and_the_columns_their_heights() -> None:
     """Ten GPU-hours are as high as the last tick; time without a level is hatched."""
-    hours = PageTimeUnit.of(10 * 3600)
+    hours = GpuTimeUnit.of([10 * 3600])
     svg = str(day_bars([row(10, 36_000, 36_000), row(12, 18_000, 7200)], 10 * DAY_S, 13 * DAY_S, hours))
     heights = [(r["class"], float(r["height"].rstrip("%"))) for r in Rects(svg).found]
     assert heights == [("idle", 74.0), ("idle", pytest.approx(14.8)), ("unknown", pytest.approx(22.2))]
@@ -86,7 +85,7 @@ def test_the_axis_has_its_unit_and_the_columns_their_heights() -> None:
 
 def test_days_without_jobs_are_narrow_and_named() -> None:
     """Of five days two have jobs: these get most of the width; each of the others is a dot with its date."""
-    svg = str(day_bars([row(10, 60, 0), row(14, 60, 0)], 10 * DAY_S, 15 * DAY_S, PageTimeUnit.of(120)))
+    svg = str(day_bars([row(10, 60, 0), row(14, 60, 0)], 10 * DAY_S, 15 * DAY_S, GpuTimeUnit.of([120])))
     middles = [float(r["x"].rstrip("%")) + float(r["width"].rstrip("%")) / 2 for r in Rects(svg).found]
     assert middles == pytest.approx([100 * 0.5 / 2.9, 100 * 2.4 / 2.9], abs=0.01)
     assert re.findall(r"<title>(\S+) UTC: no jobs", svg) == ["1970-01-12", "1970-01-13", "1970-01-14"]
@@ -94,6 +93,6 @@ def test_days_without_jobs_are_narrow_and_named() -> None:
 
 def test_a_window_of_years_has_bounded_bars() -> None:
     """The last hundred days are drawn, whatever is asked for; of many days, only the highest one has its number."""
-    svg = str(day_bars([row(day, 1, 1) for day in range(4000)], 0, 4000 * DAY_S, PageTimeUnit.of(4000)))
+    svg = str(day_bars([row(day, 1, 1) for day in range(4000)], 0, 4000 * DAY_S, GpuTimeUnit.of([4000])))
     assert len(Rects(svg).found) == MAX_DAYS
     assert len(re.findall('text-anchor="middle"', svg)) <= 10

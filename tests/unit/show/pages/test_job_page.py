@@ -74,7 +74,7 @@ def test_profiling_is_shown_where_it_was_read() -> None:
 def test_the_waste_is_said_once_and_each_way_out_can_be_copied() -> None:
     """The headline alone has the wasted hours; "either" and "or" each have a line and a button to copy it."""
     found = Reading(job_page(documents.read(documents.one_job()), Frame()))
-    assert "3.0 of its 4.0 GPU-hours were idle (75 %)" in found.said("h1")
+    assert "3.00 of its 4.00 GPU-hours were idle (75 %)" in found.said("h1")
     assert "wasted" not in found.said("p").replace("Idle, wasted and unknown", "").replace("Wasted: never", "")
     words = " ".join(found.said("p").split())
     assert "Either request 1 GPU instead of 4" in words

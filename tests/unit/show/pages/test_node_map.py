@@ -57,7 +57,7 @@ def test_a_node_says_what_it_has() -> None:
     """Held and free GPUs and the waste are in its title; what a GPU does is a shape in its level's path."""
     many = [node("gpu1", "ihu", 4, 5400.0), *(node(f"gpu{n}", "") for n in range(2, MOST_NAMED + 2))]
     root = ET.fromstring(node_map(many))  # noqa: S314 our own output
-    assert root.findtext(".//rect/title") == "gpu1: 3 of 4 GPUs held: 1 high, 1 idle, 1 unknown; 1.5 GPU-hours wasted"
+    assert root.findtext(".//rect/title") == "gpu1: 3 of 4 GPUs held: 1 high, 1 idle, 1 unknown; 1.50 GPU-hours wasted"
     shapes = {path.get("class"): path.get("d", "").count("M") for path in root.findall("figure/svg")[0].findall("path")}
     assert shapes == {"free": 1 + 19 * 8, "high": 1, "idle": 1, "unknown": 1}
     assert root.findall(".//text") == []

@@ -38,12 +38,12 @@ def headline(document: Any, user: str = "alice") -> tuple[str, str]:
         (
             "user",
             "alice",
-            "3.0 of your 9.0 GPU-hours from 15 to 22 June 2025 were idle without a known reason (33 %).",
+            "3.00 of your 9.00 GPU-hours from 15 to 22 June 2025 were idle without a known reason (33 %).",
         ),
         (
             "user",
             "oper",
-            "3.0 of 9.0 GPU-hours of user alice from 15 to 22 June 2025 were idle without a known reason (33 %).",
+            "3.00 of 9.00 GPU-hours of user alice from 15 to 22 June 2025 were idle without a known reason (33 %).",
         ),
     ],
 )
@@ -55,19 +55,19 @@ def test_the_headline_says_what_was_idle_and_blames_nobody(scope: str, user: str
 def test_exempt_time_is_beside_the_headline_and_not_in_it() -> None:
     """Of three wasted GPU-hours one kept a model in memory: two are told, and one more below, with its reason."""
     said, below = headline(report("user", exempt_s=1.0 * HOUR_S))
-    assert said.startswith("2.0 of your 9.0 GPU-hours")
+    assert said.startswith("2.00 of your 9.00 GPU-hours")
     assert said.endswith("(22 %).")
-    assert "A further 1.0 GPU-hours were idle and are exempt (GPU memory held, GPU idle)." in below
+    assert "A further 1.00 GPU-hours were idle and are exempt (GPU memory held, GPU idle)." in below
 
 
 def test_the_sentence_of_a_job_leaves_exempt_time_out() -> None:
     """Three of four GPU-hours idle, one of them exempt: two are told."""
     found: Any = documents.read(documents.one_job())
     run = found.runs[0]
-    assert job_sentence(found).startswith("Job 7 resnet50: 3.0 of its 4.0 GPU-hours were idle (75 %)")
+    assert job_sentence(found).startswith("Job 7 resnet50: 3.00 of its 4.00 GPU-hours were idle (75 %)")
     totals = replace(run.totals, exempt_s=1.0 * HOUR_S)
     exempt = replace(found, runs=[replace(run, totals=totals)])
-    assert job_sentence(exempt).startswith("Job 7 resnet50: 2.0 of its 4.0 GPU-hours were idle (50 %)")
+    assert job_sentence(exempt).startswith("Job 7 resnet50: 2.00 of its 4.00 GPU-hours were idle (50 %)")
 
 
 def test_the_unit_and_the_dates_of_the_headline_fit_their_size() -> None:
