@@ -1,14 +1,17 @@
 """The outputs in hand-written pages: each is what a command prints, and `make docs` writes it anew.
 
 A page names the command in a comment above the block: `<!-- output of: gpuwaste rules list; as oper; parts 1-2 -->`.
-With `as`, the output is that user's (or `files`) in tests/golden/answers.xz. Without it the command is run here,
-without a hub. `parts` are the paragraphs to show, counted from 1: parts that are left out become a line with `...`.
+With `as`, the output is that user's (or `files`) in tests/golden/answers.xz. With `in` the command is run here,
+in that scene of tools/reference/scenes.py. Without both it is run here without a hub. `parts` are the paragraphs to
+show, counted from 1: parts that are left out become a line with `...`. A line that is too wide is cut, with `wrapped`
+it goes on in the next one.
 """
 
 import contextlib
 import io
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,13 +19,17 @@ from typing import Final
 
 from gpuwaste.cli.main import main
 from tools.golden import kept
+from tools.reference.scenes import run_in
 
 ROOT: Final = Path(__file__).parents[2]
 ANSWERS: Final = ROOT / "tests/golden/answers.xz"
 WIDTH: Final = 118
+_WRAPPER: Final = textwrap.TextWrapper(
+    WIDTH, subsequent_indent=" " * 18, break_long_words=False, break_on_hyphens=False
+)
 _BLOCK: Final = re.compile(
-    r"^(?P<mark> *<!-- output of: (?P<command>gpuwaste [^;]*?)(?:; as (?P<user>\w+))?(?:; parts (?P<parts>[\d,-]+))?"
-    r" -->\n)(?P<fence> *```)text\n.*?^ *```$",
+    r"^(?P<mark> *<!-- output of: (?P<command>gpuwaste [^;]*?)(?:; (?:as (?P<user>\w+)|in (?P<scene>\w+)))?"
+    r"(?:; parts (?P<parts>[\d,-]+))?(?P<wrapped>; wrapped)? -->\n)(?P<fence> *```)text\n.*?^ *```$",
     re.DOTALL | re.MULTILINE,
 )
 _EXIT: Final = re.compile(r"\Aexit code \d+\n")
@@ -46,9 +53,12 @@ def renewed(text: str) -> str:
 
 
 def _block(block: re.Match[str]) -> str:
-    printed = _kept(block["user"], block["command"]) if block["user"] else _run(block["command"])
+    command, user, scene = block["command"], block["user"], block["scene"]
+    printed = _kept(user, command) if user else run_in(scene, command) if scene else _run(command)
     indent = block["fence"].removesuffix("```")
-    lines = [f"{indent}{_cut(line)}".rstrip() for line in chosen(printed, block["parts"]).splitlines()]
+    fitted = _WRAPPER.wrap if block["wrapped"] else _cut
+    shown = [part for line in chosen(printed, block["parts"]).splitlines() for part in fitted(line) or [""]]
+    lines = [f"{indent}{line}".rstrip() for line in shown]
     return "\n".join([f"{block['mark']}{block['fence']}text", *lines, block["fence"]])
 
 
@@ -71,8 +81,8 @@ def _bounds(part: str) -> tuple[int, int]:
     return int(first), int(last or first)
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+def _cut(line: str) -> list[str]:
+    return [line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."]
 
 
 def _kept(user: str, command: str) -> str:

@@ -46,3 +46,15 @@ def test_an_answer_that_is_not_kept_is_an_error() -> None:
     """The error names the answer that the comment asks for."""
     with pytest.raises(KeyError, match="command/zoe rules check"):
         outputs.renewed(BLOCK.format("zoe"))
+
+
+def test_a_block_is_replaced_by_what_a_scene_prints() -> None:
+    """The command runs in its scene; with `wrapped`, a line that is too wide goes on in the next one."""
+    name = "c" * 93
+    command = f"gpuwaste model calibrate --gpu l4 -o {name} --no-submit"
+    block = f"<!-- output of: {command}; in empty; wrapped -->\n```text\n```\n"
+    assert outputs.renewed(block).splitlines()[2:-1] == [
+        f"{name}: 0 of 480 programs done",
+        "submit it with: sbatch",
+        f"{' ' * 18}{name}/job.sh",
+    ]
