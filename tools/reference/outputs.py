@@ -4,7 +4,8 @@ A page names the command in a comment above the block: `<!-- output of: gpuwaste
 With `as`, the output is that user's (or `files`) in tests/golden/answers.xz. With `in` the command is run here,
 in that scene of tools/reference/scenes.py. Without both it is run here without a hub. `parts` are the paragraphs to
 show, counted from 1: parts that are left out become a line with `...`. A line that is too wide is cut, with `wrapped`
-it goes on in the next one.
+it goes on in the next one. `trained` is for figures of a model that is trained here, whose last digits are the
+processor's: an output that differs in digits only stays as it is.
 """
 
 import contextlib
@@ -29,9 +30,11 @@ _WRAPPER: Final = textwrap.TextWrapper(
 )
 _BLOCK: Final = re.compile(
     r"^(?P<mark> *<!-- output of: (?P<command>gpuwaste [^;]*?)(?:; (?:as (?P<user>\w+)|in (?P<scene>\w+)))?"
-    r"(?:; parts (?P<parts>[\d,-]+))?(?P<wrapped>; wrapped)? -->\n)(?P<fence> *```)text\n.*?^ *```$",
+    r"(?:; parts (?P<parts>[\d,-]+))?(?P<wrapped>; wrapped)?(?P<trained>; trained)? -->\n)"
+    r"(?P<fence> *```)text\n.*?^ *```$",
     re.DOTALL | re.MULTILINE,
 )
+_NUMBER: Final = re.compile(r"[\d.]+|-{2,}")
 _EXIT: Final = re.compile(r"\Aexit code \d+\n")
 
 
@@ -59,7 +62,12 @@ def _block(block: re.Match[str]) -> str:
     fitted = _WRAPPER.wrap if block["wrapped"] else _cut
     shown = [part for line in chosen(printed, block["parts"]).splitlines() for part in fitted(line) or [""]]
     lines = [f"{indent}{line}".rstrip() for line in shown]
-    return "\n".join([f"{block['mark']}{block['fence']}text", *lines, block["fence"]])
+    text = "\n".join([f"{block['mark']}{block['fence']}text", *lines, block["fence"]])
+    return block[0] if block["trained"] and _digitless(block[0]) == _digitless(text) else text
+
+
+def _digitless(text: str) -> list[str]:
+    return _NUMBER.sub("0", text).split()
 
 
 def chosen(printed: str, parts: str | None) -> str:

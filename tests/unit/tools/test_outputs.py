@@ -58,3 +58,12 @@ def test_a_block_is_replaced_by_what_a_scene_prints() -> None:
         "submit it with: sbatch",
         f"{' ' * 18}{name}/job.sh",
     ]
+
+
+@pytest.mark.parametrize(("old", "kept"), [("caliber: 3 of 470 programs", True), ("caliber: 3 of 470 jobs", False)])
+def test_trained_figures_of_another_processor_stay(old: str, kept: bool) -> None:
+    """With `trained` an output that differs in digits only is as good as today's; other words are not."""
+    old += " done\nsubmit it with: sbatch caliber/job.sh"
+    command = "gpuwaste model calibrate --gpu l4 -o caliber --no-submit"
+    block = f"<!-- output of: {command}; in empty; trained -->\n```text\n{old}\n```\n"
+    assert (outputs.renewed(block) == block) is kept
