@@ -1,15 +1,17 @@
 """Sentences made from facts by rules: every number is the text of a fact; a sentence without its facts is left out.
 
-`{fact_id}` is the text of a fact; `{fact_id+}` also leaves the sentence out where the fact is 0.
+`{fact_id}` is the text of a fact; `{fact_id+}` also leaves the sentence out where the fact is 0. A part in brackets
+is left out where its fact has the text of a fact before it: `half waited {p50} or less[; some longer than {p95}]`.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from gpuwaste.show.view_document import Change, Fact
 
 PLACE: Final = re.compile(r"\{([\w.]+)(\+?)\}")
+_PART: Final = re.compile(r"\[([^\]]*)\]")
 
 
 def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
@@ -19,11 +21,23 @@ def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
 
 
 def complete(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
-    """Return the sentences all of whose facts are known, and not 0 where they must not be."""
-    known = {fact.id: fact.value for fact in facts if fact.value is not None}
+    """Return the sentences all of whose facts are known, and not 0 where they must not be; parts are resolved."""
+    known = {fact.id: fact for fact in facts if fact.value is not None}
     return [
-        one for one in sentences if all(known.get(name) if some else name in known for name, some in PLACE.findall(one))
+        _with_parts(one, known)
+        for one in sentences
+        if all(name in known and (known[name].value or not some) for name, some in PLACE.findall(one))
     ]
+
+
+def _with_parts(sentence: str, known: Mapping[str, Fact]) -> str:
+    """Return a sentence without brackets, and without the parts that repeat the text of a fact before them."""
+
+    def part(match: re.Match[str]) -> str:
+        before = {known[name].text for name, _ in PLACE.findall(match.string[: match.start()])}
+        return "" if any(known[name].text in before for name, _ in PLACE.findall(match[1])) else match[1]
+
+    return _PART.sub(part, sentence)
 
 
 def narrate_changes(changes: Sequence[Change]) -> list[str]:

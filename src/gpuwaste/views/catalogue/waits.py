@@ -13,7 +13,7 @@ from gpuwaste.views.view_query import Answer, ViewQuery
 TITLE: Final = "Waits"
 QUESTION: Final = "How long do jobs wait, by partition, size and hour of submission?"
 SENTENCES: Final = (
-    "Half of the jobs that started waited {wait_p50_s} or less; one in twenty waited longer than {wait_p95_s}.",
+    "Half of the jobs that started waited {wait_p50_s} or less[; one in twenty waited longer than {wait_p95_s}].",
     "The longest wait was {wait_longest_s}; {wait_long_share} of the jobs waited longer than an hour.",
     (
         "Jobs of {slow_group} waited longest: one in twenty longer than {slow_p95_s} (of the groups with "
