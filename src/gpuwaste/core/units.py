@@ -87,12 +87,12 @@ def instant_words(then: "datetime", now: "datetime") -> str:
 
 
 def say_percent(ratio: float) -> str:
-    """Print a ratio as whole percent; <1 % for small values above 0, >99 % for values just below 1."""
+    """Print a ratio as whole percent: 2,933 %; <1 % for small values above 0, >99 % for values just below 1."""
     if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
         return "<1 %"
     if 0.995 <= ratio < 1:  # noqa: PLR2004 what would round to 100
         return ">99 %"
-    return f"{100 * ratio:.0f} %"
+    return f"{100 * ratio:,.0f} %"
 
 
 def say_number(value: float, decimals: int) -> str:

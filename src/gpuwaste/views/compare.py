@@ -77,7 +77,7 @@ def _text(before: float, after: float, unit: str) -> str:
         return f"{(after - before) * 100:+.1f} points"
     if not before:
         return f"+{value_text(after, unit)}" if after else "no difference"
-    return f"{(after - before) / abs(before) * 100:+.0f} %"
+    return f"{(after - before) / abs(before) * 100:+,.0f} %"
 
 
 def _weight(change: Change) -> float:

@@ -34,13 +34,14 @@ def test_parts_that_are_not_all_of_the_total_are_rounded_alone() -> None:
 
 
 def test_percent_has_a_blank_and_hides_no_small_part() -> None:
-    """A little is <1 %, almost all is >99 %."""
-    assert [say_percent(ratio) for ratio in (0.0, 0.001, 0.4, 0.999, 1.0)] == [
+    """A little is <1 %, almost all is >99 %; thousands have a comma."""
+    assert [say_percent(ratio) for ratio in (0.0, 0.001, 0.4, 0.999, 1.0, 29.33)] == [
         "0 %",
         "<1 %",
         "40 %",
         ">99 %",
         "100 %",
+        "2,933 %",
     ]
 
 
