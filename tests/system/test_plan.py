@@ -200,7 +200,7 @@ def test_a_script_that_changed_is_not_submitted(cluster: LoopbackCluster) -> Non
     planner.write(SCRIPT + "rm -rf results\n")
     code, _, error = planner.run("--submit", "job.plan")
     assert code == 2
-    assert "job.sbatch has changed since it was planned" in error
+    assert "job.sbatch has changed since the plan was made" in error
     assert cluster.run(["squeue", "-h", "-u", "alice"]).stdout == ""
 
 

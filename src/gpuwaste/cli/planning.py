@@ -264,7 +264,7 @@ def _line(job: str, sight: StartForecast, words: str) -> str:
     if sight.interval is not None:
         first, last = (clock(at, sight.at, None) for at in (sight.interval.p10, sight.interval.p90))
         start += f" (80 %: {first} to {last})"
-    ahead = "" if sight.before is None else f", {sight.before} jobs before it"
+    ahead = "" if sight.before is None else f", {sight.before} jobs ahead of it"
     return f"job {job}: {start}{ahead}; {harmless(words)}"
 
 

@@ -17,7 +17,7 @@ from gpuwaste.estimate.program_memory import MemoryEstimate, verdict
 
 ChoiceGoal = Literal["cheapest", "fastest", "smallest"]
 SCALING: Final = "time on several GPUs is not estimated: the speed-up is unknown"
-ON_MIG: Final = "times on MIG instances are not known"
+ON_MIG: Final = "times on MIG instances are not estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,14 @@ def chosen(
         if without:
             notes.append(f"no price for {', '.join(without)}: not compared")
         if not places:
-            return None, [*notes, "no GPU type with a price has a time"]
+            return None, [*notes, "no GPU type has both a price and a time"]
     elif goal == "cheapest":
         notes.append("no prices (--price TYPE=N, or [estimate] prices of the site): cheapest is the fewest GPU-hours")
     rates = {place: _rate(rows[place], goal, prices) for place in places}
     best = min(places, key=lambda place: rates[place])
     near = sum(1 for place in places if place != best and _overlaps(rows, best, place, rates))
     if near:
-        notes.append(
-            f"not certainly better than {near} other choices: their 90 % intervals overlap with the chosen one"
-        )
+        notes.append(f"not certainly better than {near} other choices: their 90 % intervals overlap with its interval")
     return best, notes
 
 
@@ -133,12 +131,12 @@ def _smallest(rows: Sequence[EstimateChoice]) -> tuple[int | None, list[str]]:
         places = [place for place, row in enumerate(rows) if row.fits == "must be sharded"]
         notes = ["fits on no single GPU: it fits on the chosen GPUs only if sharded evenly"]
     if not places:
-        return None, ["no compared choice certainly fits: use a smaller batch or more GPUs"]
+        return None, ["the program is not certain to fit on any choice: use a smaller batch or more GPUs"]
     return min(places, key=lambda place: (rows[place].gpus * rows[place].capacity_b, -(rows[place].batch or 0))), notes
 
 
 def _no_time(rows: Sequence[EstimateChoice], goal: ChoiceGoal) -> str:
     if all(row.step_s is None for row in rows):
         reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig}) or [SCALING]
-        return f"{goal} is unknown without times ({reasons[0]}); --goal smallest needs only memory"
-    return f"{goal}: no GPU type with a time certainly holds the program"
+        return f"{goal}: no choice has a time ({reasons[0]}); --goal smallest needs only memory"
+    return f"{goal}: the program is not certain to fit on any GPU type that has a time"

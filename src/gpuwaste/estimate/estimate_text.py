@@ -27,7 +27,7 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
                 "Program",
                 f"{program.operations:,.0f} operation{'' if program.operations == 1 else 's'} ({program.source})",
             ),
-            ("One step", f"{_flops(program.flops)}, {format_size(program.moved_b)} moved"),
+            ("One step", f"{_flops(program.flops)}, {format_size(program.moved_b)} read and written"),
             ("Parameters", format_size(program.parameters_b)),
             ("Fingerprint", program.fingerprint[:16]),
         ]
@@ -44,9 +44,12 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
     for basis, names in _bases(document.gpus).items():
         lines += look.bullet(f"time on {', '.join(names)}: {harmless(basis)}")
     if many:
-        lines.append("  (--gpu TYPE prints its MIG sizes too)")
+        lines.append("  (--gpu TYPE also prints the MIG sizes of the type)")
     if document.comment:
-        lines += [*look.heading("Tie your runs to this program"), f"  #SBATCH {harmless(document.comment)}"]
+        lines += [
+            *look.heading("In the script, to count your runs as runs of this program"),
+            f"  #SBATCH {harmless(document.comment)}",
+        ]
     noted = [line for note in document.notes for line in look.bullet(harmless(note))]
     if document.refused:
         noted += look.bullet(f"no time: {document.refused}")

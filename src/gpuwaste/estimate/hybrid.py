@@ -127,7 +127,7 @@ def _own(job: EstimatedJob, runs: Sequence[ProgramRun]) -> EstimatedRunTime | No
         (many - 1) / (many + 1) if ranged else None,
         median(labels) if job.steps else None,
         many,
-        f"{words} of this program on {_place(job)}" + (", by declared steps" if job.steps else ""),
+        f"{words} of this program on {_place(job)}" + (", scaled by the declared steps" if job.steps else ""),
     )
 
 
@@ -138,18 +138,18 @@ def _white(job: EstimatedJob, times: Times | None) -> tuple[EstimatedRunTime | N
     if job.gpus != 1:
         return None, "time on several GPUs is not estimated: the speed-up is unknown before your first run"
     if not job.gpu_type:
-        return None, "the GPU type is unknown: request one"
+        return None, "the job requests no GPU type: request one"
     time = times(job.gpu_type)
     if time.step_s is None or time.low_s is None or time.high_s is None:
-        return None, time.refused or "no interval"
+        return None, time.refused or "the time has no interval"
     if job.steps is None:
-        return None, "steps are not declared: write steps=N"
+        return None, "steps are not declared: add steps=N to the line that names the program"
     low_s, mid_s, high_s = (each * job.steps for each in (time.low_s, time.step_s, time.high_s))
     return EstimatedRunTime("white box", mid_s, low_s, high_s, _WHITE_COVERAGE, time.step_s, 0, time.basis), ""
 
 
 def _place(job: EstimatedJob) -> str:
-    kind = job.gpu_type or "no named type"
+    kind = job.gpu_type or "any type"
     return "no GPU" if not job.gpus else f"{job.gpus} GPU{'s' if job.gpus > 1 else ''} of {kind}"
 
 

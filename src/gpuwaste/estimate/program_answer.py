@@ -36,9 +36,9 @@ def program_estimate(
     fits, capacity_b = _on_all(need, capacities, job.gpus)
     if ran:
         fits = "fits"
-        need_basis = [*need_basis, "a completed run of yours on such GPUs"]
+        need_basis = [*need_basis, "one of your runs completed on such GPUs"]
     elif len(capacities) > 1 and not fits and need[1] is not None:
-        need_basis = [*need_basis, f"{job.gpu_type} is {_each(need, capacities, job.gpus)}"]
+        need_basis = [*need_basis, f"{job.gpu_type} can be {_each(need, capacities, job.gpus)}"]
     return ProgramEstimate(
         program=tie.program,
         steps=job.steps,

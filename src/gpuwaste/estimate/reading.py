@@ -32,7 +32,7 @@ def read_in_child(path: Path) -> list[Program]:
     try:
         return call_in_child(read_here, path, NATIVE_LIMITS)
     except ChildEnded as error:
-        raise ParseError(f"{path}: reading it {error}") from None
+        raise ParseError(f"{path}: cannot be read: {error}") from None
 
 
 def read_here(path: Path) -> list[Program]:

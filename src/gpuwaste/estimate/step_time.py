@@ -36,7 +36,9 @@ def step_time(
         return StepTime(gpu=name, refused=_no_model(models, name, known=device is not None))
     if unknown_trips:
         loops = "1 loop" if unknown_trips == 1 else f"{unknown_trips} loops"
-        return StepTime(gpu=name, refused=f"the trip count of {loops} is not in the file: its time is unknown")
+        return StepTime(
+            gpu=name, refused=f"the trip count of {loops} is not in the file: the time of a step is unknown"
+        )
     if not any(found.count > 0 for found in sums.values()):
         return StepTime(gpu=name, refused="the program has no operation that takes time")
     refused = _unmeasured(model, sums, device) or _outside(model, sums)
@@ -94,7 +96,7 @@ def _unmeasured(model: TimeModel, sums: Mapping[str, OpSum], device: GpuType | N
         return ""
     named = sorted(carried, key=lambda key: -carried[key])[:_NAMED]
     return (
-        f"operations never measured on {model.grounds.scaled_from or model.grounds.gpu} carry "
+        f"operations never measured on {model.grounds.scaled_from or model.grounds.gpu} take "
         f"{say_percent(min(1.0, sum(carried.values())))} of the time or more: {', '.join(named)}"
     )
 

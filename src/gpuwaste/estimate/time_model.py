@@ -41,7 +41,7 @@ class FitSupport:
         """The basis of the estimate, as a text."""
         if self.scaled_from and not self.programs:
             return f"scaled from {self.scaled_from} by data sheets; nothing was measured on {self.gpu}"
-        own = f", {self.runs} of them own runs" if self.runs else ""
+        own = f", {self.runs} of them runs of users" if self.runs else ""
         measured = f"{self.programs} programs measured on {self.gpu}{own}"
         return f"scaled from {self.scaled_from}, corrected by {measured}" if self.scaled_from else measured
 

@@ -73,7 +73,7 @@ class LiveQueue:
         ]
         asks, nodes, bits = self.nodes.asked(request, fitting)
         if not bits:
-            raise NoDataError(f"no nodes of partition {partition} have what the job asks for")
+            raise NoDataError(f"no node of partition {partition} has what the job requests")
         limit_s = request.time_limit_s or NO_LIMIT_S
         run_s = self.past.quantiles(request.user, (partition.split(",", 1)[0], request.gpus), limit_s)
         array = None

@@ -33,11 +33,13 @@ class PlanCandidate(Struct, kw_only=True, frozen=True):
         list[_Text],
         Meta(max_length=64, description="Options of sbatch in addition to those of the script and command line."),
     ]
-    text: Annotated[_Text, Meta(description="Reason, or what is different; empty: nothing.")] = ""
+    text: Annotated[_Text, Meta(description="Reason, or what differs from the request; empty: nothing.")] = ""
     needs: Annotated[_Text, Meta(description="What the user must do first; such a candidate is never chosen.")] = ""
     status: Status = "valid"
     reasons: Annotated[list[_Text], Meta(max_length=64, description="Why it is invalid or could not be checked.")] = []
-    waits: Annotated[list[_Text], Meta(max_length=64, description="Limits that are in use now.")] = []
+    waits: Annotated[
+        list[_Text], Meta(max_length=64, description="Used-up limits of accounts and QOS that the job waits for.")
+    ] = []
     jobs: Annotated[int, Meta(ge=1, le=64, description="Number of jobs; above 1 each runs after the previous one.")] = 1
     partition: _Text = ""
     qos: _Text = ""
@@ -121,7 +123,7 @@ class ExpectAnswer(Document, kw_only=True, frozen=True):
     expected: list[ExpectedRun | None]
     running: Annotated[int, Meta(description="Running jobs.")]
     waiting: Annotated[int, Meta(description="Pending jobs; each array task counts.")]
-    place: Annotated[int | None, Meta(description="For a pending job: number of jobs before it.")] = None
+    place: Annotated[int | None, Meta(description="For a pending job: number of jobs ahead of it.")] = None
     reason: Annotated[str, Meta(description="For a pending job: Slurm's reason.")] = ""
     state: Annotated[str, Meta(description="For a job: its state in slurmctld.")] = ""
 

@@ -94,11 +94,11 @@ def read_plan(path: Path) -> PlanFile:
         raise ParseError(f"{path}: not JSON: give a file that gpuwaste plan -o wrote") from None
     head = convert(found, _Head, f"{path}: not a plan file")
     if head.gpuwaste_plan > VERSION:
-        raise ParseError(f"{path}: plan version {head.gpuwaste_plan}, this gpuwaste reads {VERSION}: plan again")
+        raise ParseError(f"{path}: plan version {head.gpuwaste_plan}, this gpuwaste reads up to {VERSION}: plan again")
     plan = convert(found, PlanFile, str(path))
     numbers = [one.number for one in plan.plan.candidates]
     if len(set(numbers)) != len(numbers):
-        raise ParseError(f"{path}: two candidates of one number: plan again")
+        raise ParseError(f"{path}: two candidates have the same number: plan again")
     return plan
 
 
@@ -111,7 +111,7 @@ def candidate_of(path: Path, plan: PlanFile, take: int | None) -> PlanCandidate:
         raise UsageError(f"{path}: no candidate is valid: change the request and plan again")
     found = next((one for one in plan.plan.candidates if one.number == number), None)
     if found is None:
-        raise UsageError(f"{path}: no candidate {number}: it has 1 to {len(plan.plan.candidates)}")
+        raise UsageError(f"{path}: no candidate {number}: candidates are 1 to {len(plan.plan.candidates)}")
     if found.status in {"invalid", "advice"}:
         why = found.reasons[0] if found.reasons else "advice, not a request"
         raise UsageError(f"candidate {number} ({found.title}) cannot be submitted: {why}")
@@ -126,15 +126,15 @@ def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> PlannedSubmissi
     if plan.plan.user != user:
         raise UsageError(f"{path}: a plan of user {plan.plan.user[:40]!r}: plan again as {user}")
     if Path.cwd() != Path(plan.folder):
-        raise UsageError(f"{path}: planned in {plan.folder}: run it there, or plan again")
+        raise UsageError(f"{path}: planned in {plan.folder}: submit it there, or plan again")
     now = variables(os.environ)
     if odd := sorted(name for name in {*now, *plan.environ} if now.get(name) != plan.environ.get(name)):
-        raise UsageError(f"{path}: {odd[0]} has changed since it was planned: plan again")
+        raise UsageError(f"{path}: {odd[0]} has changed since the plan was made: plan again")
     line = read_argv(plan.words)
     file = line.rest[0] if line.rest else ""
     submission = PlannedSubmission(tuple(plan.words), read_script(file) if file else b"", now, user, at)
     if submission.hash != plan.script_hash:
-        raise UsageError(f"{path}: {file} has changed since it was planned: plan again")
+        raise UsageError(f"{path}: {file} has changed since the plan was made: plan again")
     _checked_options(path, plan)
     return submission
 
@@ -173,7 +173,7 @@ def submit_candidate(submission: PlannedSubmission, one: PlanCandidate, sbatch: 
                 raise
             done = ",".join(map(str, ids))
             raise SlurmError(
-                f"job {number} of {one.jobs}: {error}; submitted before it: {done} (scancel {done} removes them)"
+                f"job {number} of {one.jobs}: {error}; already submitted: {done} (scancel {done} cancels them)"
             ) from error
     return ids
 

@@ -16,6 +16,7 @@ from gpuwaste.show.terminal_cells import UNKNOWN, fit, percent
 _SLURM: Final = "SLURM'S START"
 _INTERVAL: Final = "80 % INTERVAL"
 _GOALS: Final = {"fastest": "ends first", "cheapest": "costs least", "safest": "has the lowest risk"}
+_ANY_RISK: Final = "the highest of the probabilities of failure, timeout and out of memory"
 _RISKS: Final = {"failure": "fails", "timeout": "reaches the time limit", "out of memory": "runs out of memory"}
 
 
@@ -96,8 +97,8 @@ def _legend(head: str, valid: Sequence[PlanCandidate]) -> list[str]:
     risks = [one.risk_of for one in valid if one.risk is not None]
     if "RISK" in head and risks:
         named = {_RISKS[name] for name in risks if name in _RISKS}
-        what = f"that the job {named.pop()}" if len(named) == 1 else "of failure, timeout or out of memory, the highest"
-        found.append(f"RISK: probability {what}")
+        what = f"probability that the job {named.pop()}" if len(named) == 1 else _ANY_RISK
+        found.append(f"RISK: {what}")
     return found
 
 

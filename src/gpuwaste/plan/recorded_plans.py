@@ -49,7 +49,7 @@ class RecordedPlans(Part):
         now_us = self._clock.utc_us()
         for found in (plan.start, plan.end):
             if found and not 0 <= found.p10 <= found.p50 <= found.p90 <= now_us // 1_000_000 + _FARTHEST_S:
-                raise Refusal(BAD, "the plan: p10, p50 and p90 must rise and be instants, UTC seconds")
+                raise Refusal(BAD, "the plan: expected p10, p50 and p90 as UTC seconds in rising order")
         try:
             cluster = self._site.cluster()
         except UnknownSiteError as error:

@@ -137,8 +137,8 @@ def _limits_of(one: LimitOwner | None, uid: int) -> dict[Kind, LimitShare]:
 
 def _full_text(one: LimitOwner, what: str, most: int) -> str:
     if isinstance(one, Qos) and what == _OWN_SUBMITS:
-        return f"{_whose(one)}: you have as many jobs submitted as it allows"
-    return f"{_whose(one)}: at most {most} jobs submitted at the same time"
+        return f"{_whose(one)}: you have reached the limit on submitted jobs ({most})"
+    return f"{_whose(one)}: the limit on submitted jobs ({most}) is reached"
 
 
 def _partition(asked: PlanRequest, name: str) -> Iterator[str]:

@@ -43,11 +43,11 @@ def why(old: StartForecast, new: StartForecast) -> str:
         return reason_words(new.reason)
     ahead = 0 if old.before is None or new.before is None else new.before - old.before
     if ahead > 0:
-        return f"{ahead} more {'job' if ahead == 1 else 'jobs'} before it"
+        return f"{ahead} more {'job' if ahead == 1 else 'jobs'} ahead of it"
     if (new.start or 0) > (old.start or 0):
         return "running jobs take longer than expected"
     if ahead < 0:
-        return f"{-ahead} {'job' if ahead == -1 else 'jobs'} before it started or left"
+        return f"{-ahead} {'job' if ahead == -1 else 'jobs'} ahead of it started or left the queue"
     return "running jobs ended sooner than expected"
 
 

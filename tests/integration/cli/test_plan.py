@@ -208,7 +208,7 @@ def test_a_script_that_changed_is_not_submitted(here: Path, hub: HubDouble, caps
     planned(capsys, "-o", "a.plan", "train.sh")
     (here / "train.sh").write_text(SCRIPT.replace("train.py", "other.py"))
     assert main(["plan", "--submit", "a.plan", "--config", "gpuwaste.toml"]) == 2
-    assert "train.sh has changed since it was planned: plan again" in capsys.readouterr().err
+    assert "train.sh has changed since the plan was made: plan again" in capsys.readouterr().err
     assert submitted(here) == []
 
 
@@ -225,7 +225,7 @@ def test_watching_ends_when_the_job_starts(capsys: pytest.CaptureFixture[str]) -
     follow("7", lambda: next(looks), as_json=False, pause=pauses.append)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert "5 jobs before it; waits for jobs of higher priority" in lines[0]
-    assert "later: 4 more jobs before it" in lines[1]
+    assert "5 jobs ahead of it; waits for jobs of higher priority" in lines[0]
+    assert "later: 4 more jobs ahead of it" in lines[1]
     assert lines[2].endswith("job 7 is RUNNING")
     assert len(pauses) == 3

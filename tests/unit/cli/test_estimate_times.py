@@ -152,7 +152,7 @@ def test_training_without_measurements_says_what_is_there(tmp_path: Path, capsys
     folder = tmp_path / "cal"
     assert main(["model", "calibrate", "--gpu", "l4", "-o", str(folder), "--no-submit"]) == 0
     capsys.readouterr()
-    for place, words in ((folder, "records.jsonl: cannot be read"), (tmp_path, "not the facts of a calibration")):
+    for place, words in ((folder, "records.jsonl: cannot be read"), (tmp_path, "calibration.json: cannot be read")):
         assert main(["model", "train", "--times", str(place), "--models-dir", str(tmp_path / "models")]) == 1
         error = capsys.readouterr().err
         assert words in error

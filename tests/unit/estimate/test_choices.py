@@ -82,4 +82,4 @@ def test_without_times_nothing_is_cheapest() -> None:
     """No row is marked, and the reason is there."""
     place, notes = chosen([row("h100", 10, None)], "cheapest", {})
     assert place is None
-    assert "cheapest is unknown without times (not measured)" in notes[0]
+    assert "cheapest: no choice has a time (not measured)" in notes[0]

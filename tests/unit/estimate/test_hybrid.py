@@ -51,7 +51,7 @@ def test_without_runs_the_white_box_speaks_with_its_interval() -> None:
     ("job", "words"),
     [
         (EstimatedJob("h100", 2, 1000), "several GPUs"),
-        (EstimatedJob("", 1, 1000), "GPU type is unknown"),
+        (EstimatedJob("", 1, 1000), "the job requests no GPU type"),
         (EstimatedJob("h100", 1), "steps are not declared"),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_name_of_two_types_is_answered_for_both(
     memory = MemoryEstimate(needs_gib * GIB, needs_gib * GIB, needs_gib * GIB, needs_gib * GIB, "liveness")
     found = answer("a100", gpus, memory=memory)
     assert (found.fits, found.capacity_b) == (fits, None if capacity_gib is None else int(capacity_gib * GIB))
-    both = "a100 is a100-40gb (39.4 GiB: " in found.basis and "or a100-80gb (79.1 GiB: " in found.basis
+    both = "a100 can be a100-40gb (39.4 GiB: " in found.basis and "or a100-80gb (79.1 GiB: " in found.basis
     assert both is not bool(fits)
 
 

@@ -137,11 +137,11 @@ def test_submitted_jobs_are_counted_where_the_first_limit_is() -> None:
     full = LIMITS.replace("MaxJobs= MaxSubmitJobs= MaxWallPJ=2880", "MaxJobs= MaxSubmitJobs=1(1) MaxWallPJ=2880")
     assert problems(asked("--qos=high", "--time=30", assoc_mgr=full)) == []
     assert problems(asked("--time=30", assoc_mgr=full)) == [
-        "user alice in account proj1: at most 1 jobs submitted at the same time"
+        "user alice in account proj1: the limit on submitted jobs (1) is reached"
     ]
     both = full.replace("MaxSubmitJobsPU=9(1)", "MaxSubmitJobsPU=1(1)")
     assert problems(asked("--qos=high", "--time=30", assoc_mgr=both)) == [
-        "QOS high: you have as many jobs submitted as it allows"
+        "QOS high: you have reached the limit on submitted jobs (1)"
     ]
 
 

@@ -65,7 +65,7 @@ def test_a_plan_comes_back(path: Path) -> None:
 def test_a_changed_script_is_refused(path: Path) -> None:
     """One byte more in the script, and the plan is no longer its plan."""
     (path.parent / "train.sh").write_text(SCRIPT + "#\n")
-    with pytest.raises(UsageError, match=r"train.sh has changed since it was planned: plan again"):
+    with pytest.raises(UsageError, match=r"train.sh has changed since the plan was made: plan again"):
         unchanged(path, read_plan(path), "alice", NOW)
 
 
@@ -160,5 +160,5 @@ def test_a_cascade_is_a_chain(path: Path) -> None:
     assert submit_candidate(submission, one, sbatch) == [101, 102, 103]  # type: ignore[arg-type]
     assert "--dependency=afterany:102" in sent[2]
     assert not any("dependency" in word for word in sent[0])
-    with pytest.raises(SlurmError, match=r"job 3 of 3: .*submitted before it: 104,105"):
+    with pytest.raises(SlurmError, match=r"job 3 of 3: .*already submitted: 104,105"):
         submit_candidate(submission, one, sbatch)  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def prepare(folder: Path, gpu: str, job: CalibrationJob, plan: Sequence[Calibrat
         if (folder / FACTS).exists():
             known = read_facts(folder).gpu
             if known != gpu:
-                raise UsageError(f"{folder}: a calibration of {known}: name another directory for {gpu} with --output")
+                raise UsageError(f"{folder}: contains a calibration of {known}: give another directory with --output")
         else:
             facts = CalibrationFacts(gpu=gpu, created_utc=int(time.time()))
             write_whole(folder / FACTS, msgspec.json.encode(facts))
@@ -96,7 +96,9 @@ def job_script(folder: Path, gpu: str, job: CalibrationJob) -> str:
     ]
     place = str(folder.resolve())
     if any(character in place for character in '\n\r\\%"'):
-        raise UsageError(f"{place!r}: a directory without quotes, percent signs and backslashes is needed")
+        raise UsageError(
+            f"{place!r}: a quote, percent sign, backslash or line break in it: give another directory with --output"
+        )
     argv = [
         job.python, f"{place}/run.py", "--dir", place, "--framework", job.framework,
         "--budget-s", str(job.budget_minutes * 60), "--memory-gib", f"{job.memory_gib:g}",
@@ -113,5 +115,5 @@ def read_facts(folder: Path) -> CalibrationFacts:
             data = json.loads(file.read(_MAX_FACTS_B))
     except (OSError, ValueError, RecursionError) as error:
         words = error.strerror if isinstance(error, OSError) else str(error)
-        raise ParseError(f"{path}: not the facts of a calibration: {words}: name its directory") from error
-    return convert(data, CalibrationFacts, f"{path}: not the facts of a calibration")
+        raise ParseError(f"{path}: cannot be read: {words}: give the directory of gpuwaste model calibrate") from error
+    return convert(data, CalibrationFacts, f"{path}: not written by gpuwaste model calibrate")

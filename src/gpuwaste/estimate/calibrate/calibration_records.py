@@ -82,14 +82,14 @@ def _unusable(record: Record, folder: Path) -> str:
     if record.status == "memory":
         return "larger than the GPU's memory or the budget"
     if record.status == "started":
-        return "ended the process"
+        return "ended the measuring process"
     if record.status != "ok" or record.step_s is None:
         return "failed"
     if record.spread > MAX_SPREAD:
-        return f"repeats differ by more than {say_percent(MAX_SPREAD)}"
+        return f"with repeats that differ by more than {say_percent(MAX_SPREAD)}"
     place = (folder / record.program).resolve()
     inside = place.is_relative_to(folder.resolve()) and place.is_file()
-    return "" if inside else "its program's file is missing"
+    return "" if inside else "without the program's file"
 
 
 def _elsewhere(record: Record, gpu: str) -> str:

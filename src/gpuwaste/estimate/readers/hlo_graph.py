@@ -78,7 +78,7 @@ class _Expansion:
     def _named(self, name: str) -> Computation:
         found = self.module.computations.get(name)
         if found is None:
-            raise ParseError(f"computation {name[:60]} is called and not in the file: it is truncated, write it again")
+            raise ParseError(f"computation {name[:60]} is called but missing: the file is truncated, write it again")
         return found
 
     def _computation(self, of: Computation, arguments: list[Tree]) -> Tree:
@@ -160,7 +160,7 @@ class _Expansion:
         found = _INDEX.search(each.attributes)
         of = operands[0] if operands else 0
         if found is None or isinstance(of, int) or int(found[1]) >= len(of):
-            raise ParseError(f"{each.name[:60]}: get-tuple-element of no such element")
+            raise ParseError(f"{each.name[:60]}: get-tuple-element of an element that the tuple does not have")
         return of[int(found[1])]
 
     def _constant(self, each: Instruction) -> Tree:
@@ -201,7 +201,7 @@ class _Expansion:
                 self.graph.same.append((at_start, at_end))
         self.trips, self.loop = before, outermost
         if len(flat(result)) != len(start):
-            raise ParseError(f"{each.name[:60]}: the loop's body returns another number of arrays than it takes")
+            raise ParseError(f"{each.name[:60]}: the loop's body takes and returns different numbers of arrays")
         return carry
 
     def _carry(self, tops: tuple[Tree, ...], moved: set[int] | None, name: str) -> Tree:

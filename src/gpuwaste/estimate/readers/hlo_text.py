@@ -120,7 +120,7 @@ def read_module(lines: Iterable[str]) -> Module:
         except ParseError as error:
             raise ParseError(f"line {number}: {error}") from None
     if reader.open is not None or reader.entry is None:
-        raise ParseError(f"line {number}: file ends inside of the program: it is truncated, write it again")
+        raise ParseError(f"line {number}: the file ends inside the program: it is truncated, write it again")
     return Module(
         name=name,
         computations=reader.computations,

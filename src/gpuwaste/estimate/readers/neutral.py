@@ -103,7 +103,7 @@ def _decoded(data: bytes, wanted: type[T]) -> T:
     try:
         return decode(data, wanted)
     except msgspec.ValidationError as error:
-        raise ParseError(f"not what a probe writes: {problem(error)}") from None
+        raise ParseError(f"not the JSON that a probe writes: {problem(error)}: run the probe again") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ParseError(f"not JSON, or cut: {problem(error)}: run the probe again") from None
 
@@ -139,8 +139,8 @@ def believed(program: Program) -> Program:
     if near and compiled.alias_b <= max(compiled.output_b, compiled.argument_b):
         return program
     note = (
-        f"the compiler's memory figure is not used: it has {compiled.argument_b} bytes of arguments, "
-        f"the program {program.parameters_b}"
+        f"the compiler's memory figure is not used: it counts {compiled.argument_b} bytes of arguments, "
+        f"the program has {program.parameters_b}"
     )
     return msgspec.structs.replace(program, compiled=None, notes=[*program.notes[:99], note])
 
@@ -164,7 +164,9 @@ def _check(written: Written) -> None:
     last = len(written.ops) - 1
     for place, buffer in enumerate(written.buffers):
         if buffer.first > buffer.last or buffer.last > last:
-            raise ParseError(f"buffer {place}: lives from operation {buffer.first} to {buffer.last} of 0..{last}")
+            raise ParseError(
+                f"buffer {place}: in use from operation {buffer.first} to {buffer.last}, but operations are 0 to {last}"
+            )
     for place, op in enumerate(written.ops):
         if op.kind in _PRODUCTS and len(op.shapes) >= _SHAPES:
             sizes = [prod(shape) for shape in op.shapes[:_SHAPES]]
@@ -173,5 +175,6 @@ def _check(written: Written) -> None:
             most = 2 * sqrt(float(prod(sizes)))
             if op.flops > most * _SLACK:
                 raise ParseError(
-                    f"operation {place}: {op.flops:.3g} FLOPs, its shapes allow {most:.3g}: not a probe's file"
+                    f"operation {place}: {op.flops:.3g} FLOPs, but its shapes allow at most {most:.3g}: "
+                    "not a probe's file"
                 )

@@ -63,7 +63,7 @@ def _require_bounded(model: Any) -> None:
     nodes = expanded_nodes(model)
     if nodes > MAX_NODES:
         shown = f"{nodes}" if nodes < _SHOWN_NODES else f"more than {_SHOWN_NODES}"
-        raise ParseError(f"its functions call each other: {shown} operations when expanded, at most {MAX_NODES}")
+        raise ParseError(f"{shown} operations once its functions are expanded: expected at most {MAX_NODES}")
 
 
 class _Model:
@@ -101,7 +101,7 @@ class _Model:
 
     def _array(self, name: str, dtype: Dtype, dims: tuple[int, ...]) -> int:
         if any(not 0 <= size < 1 << 48 for size in dims) or prod(dims) >= 1 << 50:
-            raise ParseError(f"{name[:60]}: shape {list(dims)[:8]} is no shape of an array")
+            raise ParseError(f"{name[:60]}: shape {list(dims)[:8]} is not possible for an array")
         array = self.graph.array((prod(dims) * DTYPE_BITS[dtype] + 7) // 8, dims)
         self.dtypes[array] = dtype
         if name:

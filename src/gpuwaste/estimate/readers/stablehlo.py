@@ -37,5 +37,7 @@ def read(stream: BinaryIO, name: str) -> Program:
         written: str = computation.as_hlo_text()
     except (RuntimeError, ValueError, AttributeError, TypeError, UnicodeDecodeError) as error:
         first = str(error).strip().splitlines()
-        raise ParseError(f"jaxlib cannot read it: {first[0][:160] if first else type(error).__name__}") from None
+        raise ParseError(
+            f"jaxlib cannot read the program: {first[0][:160] if first else type(error).__name__}"
+        ) from None
     return hlo.read_text(written.splitlines(), name, source="stablehlo")

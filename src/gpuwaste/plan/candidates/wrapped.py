@@ -45,13 +45,13 @@ def _advice(asked: PlanRequest, way: Way, title: str) -> RequestCandidate:
         where = "at any fair share" if share is None else f"at fair share {nearest_share(share):g}"
     jobs = f"{CHAIN_JOBS} jobs" if way == "vertical" else f"{MANY} parallel jobs"
     text = (
-        f"{found.verdict}: {where}, wrapping {jobs} of {say_duration(JOB_RUN_S)} {_effect(found)} of their run time on "
-        f"average ({100 * found.least:+.1f} % to {100 * found.most:+.1f} %; later end in {say_percent(found.longer)} "
-        f"of {found.cases} simulated cases)"
+        f"{found.verdict}: in {found.cases} simulated cases {where}, one job instead of {jobs} of "
+        f"{say_duration(JOB_RUN_S)} {_effect(found)} of their run time on average ({100 * found.least:+.1f} % to "
+        f"{100 * found.most:+.1f} %) and ended later in {say_percent(found.longer)} of the cases"
     )
     if way == "vertical":
         late = gain(way, share, idle=idle, pause_s=AFTER_END_S)
-        text += f"; for jobs submitted {AFTER_END_S} s after the previous end, wrapping {_effect(late)}"
+        text += f"; for jobs submitted {AFTER_END_S} s after the previous end, one job {_effect(late)}"
     return RequestCandidate("wrapped", title, text=text, advice=True)
 
 

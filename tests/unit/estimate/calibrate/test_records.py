@@ -33,16 +33,16 @@ def test_the_last_result_of_a_program_counts(tmp_path: Path) -> None:
     [
         ({"status": "memory"}, "larger than the GPU's memory or the budget"),
         ({"status": "failed"}, "failed"),
-        ({"status": "started"}, "ended the process"),
+        ({"status": "started"}, "ended the measuring process"),
         ({"step_s": None}, "failed"),
         ({"step_s": 0}, "not a record"),
         ({"step_s": "1"}, "not a record"),
-        ({"spread": 0.9}, "repeats differ by more than 50 %"),
+        ({"spread": 0.9}, "with repeats that differ by more than 50 %"),
         ({"platform": "cpu"}, "measured on a CPU"),
         ({"gpu": "NVIDIA GeForce RTX 3090"}, "measured on rtx3090, not on h100"),
-        ({"program": "programs/b.hlo"}, "its program's file is missing"),
-        ({"program": "../../etc/passwd"}, "its program's file is missing"),
-        ({"program": "/etc/passwd"}, "its program's file is missing"),
+        ({"program": "programs/b.hlo"}, "without the program's file"),
+        ({"program": "../../etc/passwd"}, "without the program's file"),
+        ({"program": "/etc/passwd"}, "without the program's file"),
     ],
 )
 def test_a_record_without_a_good_measurement_is_left_out(tmp_path: Path, change: dict[str, object], why: str) -> None:

@@ -143,7 +143,7 @@ def _probe(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"gpuwaste_program": 99}, "not what a probe writes"),
+        ({"gpuwaste_program": 99}, "not the json that a probe writes"),
         ({"source": "cobol"}, "source: invalid enum"),
         ({"ops": []}, "no operations"),
         ({"ops": [{"kind": "mm", "flops": -1}]}, "flops"),
@@ -151,8 +151,8 @@ def _probe(**changes: object) -> bytes:
         ({"ops": [{"kind": "teleport"}]}, "kind"),
         ({"ops": [{"kind": "mm", "flops": 1e12, "shapes": [[2, 2], [2, 8], [8, 2]]}]}, "its shapes allow"),
         ({"ops": [{"kind": "mm", "flops": 1.0, "shapes": [[1 << 48] * 32] * 3}]}, "operation 0: shape"),
-        ({"buffers": [{"size_b": 64, "first": 3, "last": 1}]}, "buffer 0: lives from operation 3 to 1"),
-        ({"buffers": [{"size_b": 64, "first": 0, "last": 9}]}, "of 0..0"),
+        ({"buffers": [{"size_b": 64, "first": 3, "last": 1}]}, "buffer 0: in use from operation 3 to 1"),
+        ({"buffers": [{"size_b": 64, "first": 0, "last": 9}]}, "operations are 0 to 0"),
         ({"buffers": [{"size_b": -64, "first": 0, "last": 0}]}, "size_b"),
         ({"hlo": PRODUCT}, "both HLO text and operations"),
         ({"hlo": "rubbish", "ops": [], "buffers": []}, "not HLO text"),

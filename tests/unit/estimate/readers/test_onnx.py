@@ -225,7 +225,7 @@ def _calls(depth: int, last: str = "Relu") -> Any:
 def test_functions_that_expand_without_end_are_refused_at_once(tmp_path: Path) -> None:
     """Thirty functions in 1.9 kB are 1.6 thousand million operations; a ring of them has no end. Few are read."""
     assert read_program(_saved(tmp_path, _calls(5))).name == "net"
-    with pytest.raises(GpuwasteError, match="its functions call each other: 1610612735 operations when expanded"):
+    with pytest.raises(GpuwasteError, match="1610612735 operations once its functions are expanded"):
         read_program(_saved(tmp_path, _calls(30)))
     with pytest.raises(GpuwasteError, match="more than 1000000000000 operations"):
         read_program(_saved(tmp_path, _calls(90)))
@@ -240,5 +240,5 @@ def test_calls_in_branches_are_counted(tmp_path: Path) -> None:
     made = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
     branch = helper.make_graph([call], "branch", [], [made])
     model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch))
-    with pytest.raises(GpuwasteError, match="operations when expanded"):
+    with pytest.raises(GpuwasteError, match="operations once its functions are expanded"):
         read_program(_saved(tmp_path, model))

@@ -70,7 +70,7 @@ def load_backend(name: str) -> Any:
             return importlib.import_module(f"{each}_ops")
         except ImportError as error:
             missing.append(str(error))
-    sys.exit(f"no framework to measure with: {'; '.join(missing)}: name a Python that has one with --python")
+    sys.exit(f"no framework to measure with: {'; '.join(missing)}: give a Python with JAX or torch: --python")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
