@@ -109,7 +109,7 @@ def _playable(case: WhatIfCase, change: WhatIfChange, chosen: Sequence[str]) -> 
         return change
     lost = change.trace.row[~np.isin(change.trace.row, trace.row)]
     unfit = lost if change.unfit is None else np.concatenate([change.unfit, lost])
-    facts = dict(change.facts) | {f"jobs left out, as each {reason}": count for reason, count in reasons.items()}
+    facts = dict(change.facts) | {f"jobs left out because each {reason}": count for reason, count in reasons.items()}
     return changed_to(change, trace=trace, facts=facts, unfit=unfit)
 
 

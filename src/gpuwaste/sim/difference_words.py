@@ -114,8 +114,8 @@ def energy_words(document: SimulationDocument) -> Iterator[str]:
     )
     if any("gpu_energy_kwh" in difference.figures for difference in document.differences):
         yield (
-            "Energy that is saved counts GPUs that are not held at their idle power, rejected jobs with all that they "
-            "drew. Jobs that use the freed GPUs draw more."
+            "Saved energy: GPUs that are no longer held count at idle power, rejected jobs with all that they used. "
+            "What other jobs draw on the freed GPUs is not subtracted."
         )
 
 
@@ -131,7 +131,7 @@ def _counted(document: SimulationDocument) -> str:
     counted = "GPUs" if document.resource == "gpus" else "processors"
     more = ", processors and memory of jobs" if document.resource == "gpus" else ", memory, GPU types"
     return (
-        f"The machine is a count of {counted}: nodes{more}, partitions and priorities are not modelled. "
+        f"The machine is only a number of {counted}: nodes{more}, partitions and priorities are not modelled. "
         "Users submit the same jobs however long they wait."
     )
 
@@ -145,8 +145,8 @@ def seeds_notes(document: SimulationDocument) -> Iterator[str]:
         yield _NOTHING_RANDOM
     elif seeds.runs:
         yield (
-            f"Seeds draw {' and '.join(seeds.drawn)}. Intervals over {count_of(seeds)} (Student): of the mean, "
-            "and of the mean difference between runs of one seed. All other figures are of the first seed."
+            f"The seeds change {' and '.join(seeds.drawn)}. Intervals over {count_of(seeds)} (Student): of the mean, "
+            "and of the mean difference between runs with the same seed. All other figures are of the first seed."
         )
 
 

@@ -20,7 +20,7 @@ from gpuwaste.sim.real.ensemble_document import EngineDocument, RealRun
 
 _WALLTIMES: Final = {
     "user": "the user's limit",
-    "truth": "what each job ran",
+    "truth": "the real run time of each job",
     "recent": "the user's last two jobs",
     "model": "the median of the user's ended jobs",
 }
@@ -28,12 +28,12 @@ _MACHINES: Final = {"processors": "Processors", "gpus": "GPUs"}
 _LOGGED: Final = "(the log)"
 _TITLE: Final = 50  # columns of the trace in the title
 _INTERVALS: Final = (
-    "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
-    "No figure has one for fewer than four blocks."
+    "95 % intervals: of the difference between both runs, from 400 resamples of the trace's blocks ({}). "
+    "Fewer than four blocks give no interval."
 )
 _MAKESPAN: Final = (
-    "The makespan ends with the last job, so it has no interval: a few late jobs decide it. It is never shorter than "
-    "the time from the first to the last submission, which no change shortens."
+    "The makespan has no interval because it depends on a few late jobs. No change makes it shorter than the time "
+    "from the first to the last submission."
 )
 _P95: Final = "P95: 95th percentile of the wait."
 _ENDED: Final = frozenset({"COMPLETED", "TIMEOUT", "FAILED"})
@@ -81,7 +81,7 @@ def _notes(document: SimulationDocument) -> Iterator[str]:
     if fit(document.trace, _TITLE) != document.trace:
         yield f"The jobs: {document.trace}."
     for step in document.steps:
-        yield f"The jobs were changed first: {step}."
+        yield f"Applied to the jobs before the simulation: {step}."
     for words in left_out_words(document):
         yield f"{words}."
     first = next(iter(results))

@@ -44,8 +44,8 @@ _ROLES: Final[tuple[Role, ...]] = ("main", "second", "muted", "other")
 _QUERY: Final = "simulate"
 _MOST_LINES: Final = len(_ROLES)
 _GPUS_NUMBERED: Final = (
-    "In the Gantt chart a job has the lowest free GPUs of its node: the simulation counts the GPUs of a node and does "
-    "not number them. Jobs that hold no GPU of these nodes are not drawn."
+    "The Gantt chart draws a job on the lowest free GPUs of its node: the simulation counts the GPUs of a node but "
+    "does not number them. Jobs that hold no GPU of these nodes are not drawn."
 )
 _WAITS_S: Final = (MINUTE_S, HOUR_S, 6 * HOUR_S)
 _SHADES: Final = ("waited under 1 min", "under 1 h", "under 6 h", "6 h and more")

@@ -94,7 +94,7 @@ def read_study(path: Path) -> SweepStudy:
     fixed, grid = _section(raw, "fixed", declared, path), _section(raw, "grid", declared, path)
     for key, values in grid.items():
         if not isinstance(values, list) or not values or key in fixed:
-            raise UsageError(f"{path}: grid.{key}: expected a list of values, and no such key in [fixed]")
+            raise UsageError(f"{path}: grid.{key}: expected a list of values, and the key not in [fixed] too")
     if missing := [key for key, value in declared.items() if value is None and key not in {**fixed, **grid}]:
         raise UsageError(f"{path}: {missing[0]} is not set: {name} needs it in [fixed] or [grid]")
     seeds = _seeds(raw.get("seeds", 1), path)
@@ -115,7 +115,7 @@ def _toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > _MOST_B:
-        raise UsageError(f"{path}: more than {_MOST_B:,} bytes: is it a study?")
+        raise UsageError(f"{path}: more than {_MOST_B:,} bytes: not a study file")
     try:
         return tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:

@@ -114,7 +114,7 @@ def resized(size: int, value: str, what: str, of: str, *, least: int = 1) -> int
     if not least <= found <= _LARGEST:
         raise UsageError(
             f"what-if {what}={value[:20]!r}: expected a factor such as 1.2, or a step such as +64 or -64, "
-            f"that leaves a {of} of {least} and more (now {size})"
+            f"that leaves at least {least} ({of}: {size} now)"
         )
     return found
 

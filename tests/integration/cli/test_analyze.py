@@ -234,7 +234,7 @@ def test_rows_for_programs(sacct: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("words", "said"),
     [
         (["--view", "nothing"], "expected one of energy, hours, jobs"),
-        (["-M", "elsewhere"], "no jobs of cluster 'elsewhere': there are one"),
+        (["-M", "elsewhere"], "no jobs of cluster 'elsewhere': clusters with jobs are one"),
         (["--compare", "previous"], "give -S and -E"),
         (["--compare", "clusters"], "name two clusters"),
         (["--compare", "yesterday"], "expected previous, clusters or START,END"),
@@ -292,7 +292,7 @@ def test_files_are_analyzed_in_the_words_of_a_model(
     assert decode((tmp_path / "views" / "waits.json").read_bytes(), ViewDocument).model == "liar"
     page = without_spans((tmp_path / "pages" / "waits.html").read_text(encoding="utf-8"))
     assert "<h1>Overall, half of the jobs that started waited 10 min or less;" in page
-    assert "in the words of the language model liar" in page
+    assert "The language model liar worded" in page
     assert "liar" not in capsys.readouterr().err
 
 

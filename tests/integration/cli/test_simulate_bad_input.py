@@ -120,7 +120,7 @@ def test_what_is_odd_is_simulated(
 @pytest.mark.parametrize(
     ("tres", "said"),
     [
-        ("cpu=1,gres/gpu:h200=1", "asks for a GPU type that no node has"),
+        ("cpu=1,gres/gpu:h200=1", "requests a GPU type that no node has"),
         ("cpu=99", "does not fit on the nodes of its partition"),
         ("cpu=1,mem=900G", "does not fit on the nodes of its partition"),
         ("cpu=1,node=70", "does not fit on the nodes of its partition"),

@@ -43,7 +43,7 @@ def test_steps_and_failures_are_drawn_with_each_seed(tmp_path: Path, capsys: pyt
     assert main(["simulate", "run", *words, "--seeds", "3"]) == 0
     text = capsys.readouterr().out
     assert "Over 3 seeds" in text
-    assert "Seeds draw the step thin and failures of nodes." in text
+    assert "The seeds change the step thin and failures of nodes." in text
     assert [line for line in text.splitlines() if len(line) > 80] == []
 
 

@@ -97,7 +97,7 @@ def test_right_sized_requests_of_a_store(tmp_path: Path, capsys: pytest.CaptureF
     found = simulated(capsys, "what-if", "gpus", "--store", str(tmp_path / "hub.duckdb"))
     assert (found["resource"], found["processors"]) == ("gpus", 4)
     (difference,) = found["differences"]
-    assert difference["facts"]["of which the GPU use is known"] == 4
+    assert difference["facts"]["jobs with known GPU use"] == 4
     assert difference["facts"]["jobs with a smaller request"] == 4
     wait = difference["figures"]["mean_wait_s"]
     assert wait["base"] == sum(1000 * n - n for n in range(5)) / 5

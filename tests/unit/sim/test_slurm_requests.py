@@ -78,9 +78,9 @@ def test_jobs_that_can_never_run_are_left_out_with_their_reason() -> None:
         "names a partition that the cluster does not have": 1,
         "names a partition that is down": 1,
         "may not use its partition": 1,
-        "asks for a GPU type that no node has": 1,
+        "requests a GPU type that no node has": 1,
         "has a limit above MaxTime of its partition": 1,
-        "asks for more nodes than MaxNodes of its partition": 1,
+        "requests more nodes than MaxNodes of its partition": 1,
         "does not fit on the nodes of its partition": 2,
     }
 

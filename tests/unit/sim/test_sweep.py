@@ -126,7 +126,7 @@ def test_a_log_beside_the_study_is_stepped(tmp_path: Path) -> None:
         ("[fixed]\nschedulers = [1]", "expected a value like"),
         ("[grid]\nfirst = 3", "grid.first: expected a list"),
         ("[grid]\nfirst = []", "grid.first: expected a list"),
-        ("[fixed]\nfirst = 1\n[grid]\nfirst = [1]", "no such key in"),
+        ("[fixed]\nfirst = 1\n[grid]\nfirst = [1]", "the key not in"),
         ("seeds = 100000\n[grid]\nfirst = [1, 2]", "200,000 cases: expected at most"),
         ("a = " + "[" * 5000, "is not valid TOML"),
     ],

@@ -113,7 +113,7 @@ def test_gpus_never_asks_for_more(drawn: list[Ran]) -> None:
         judged = job.active is not None and job.run > case.table.under_use.min_s
         wanted = min((job.active or 0) + job.low, job.size) if judged else job.size
         assert sizes.get(place, 0) == wanted
-    assert found.facts["of which the GPU use is known"] == sum(job.active is not None and job.run > 30 for job in drawn)
+    assert found.facts["jobs with known GPU use"] == sum(job.active is not None and job.run > 30 for job in drawn)
 
 
 def test_gpus_takes_none_that_was_used() -> None:
@@ -122,7 +122,7 @@ def test_gpus_takes_none_that_was_used() -> None:
     found = changed(case_of(history(drawn)), "gpus", "")
     assert found.trace.procs.tolist() == [4, 2]
     assert (found.facts["jobs that used no GPU"], found.facts["jobs with a smaller request"]) == (1, 1)
-    assert "A job leaves the queue for GPUs if all its GPUs were at 0 %" in " ".join(found.notes)
+    assert "A job whose GPUs were all at 0 %" in " ".join(found.notes)
 
 
 def test_gpus_needs_a_machine_of_gpus() -> None:

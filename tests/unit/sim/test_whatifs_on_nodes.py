@@ -72,7 +72,7 @@ def test_more_nodes_shorten_waits_and_fewer_leave_jobs_out() -> None:
     assert (more.figures["mean_wait_s"].changed <= 60, more.processors) == (True, 20)
     assert (fewer.processors, fewer.figures["mean_wait_s"].difference > 0) == (4, True)
     assert limit.jobs == 4
-    assert limit.facts["jobs left out, as each has a limit above MaxTime of its partition"] == 1
+    assert limit.facts["jobs left out because each has a limit above MaxTime of its partition"] == 1
     assert limit.figures["held_h"].difference == 0
 
 
@@ -147,7 +147,7 @@ def test_a_partition_changes_by_the_names_of_slurm_conf() -> None:
         ("nodes", "", "types: a100, cpu"),
         ("nodes", "h100=+1", "types: a100, cpu"),
         ("nodes", "a100=", "expected a factor such as 1.2"),
-        ("nodes", "a100=-9", "that leaves a type a100 of 0 and more"),
+        ("nodes", "a100=-9", "that leaves at least 0 "),
         ("processors", "1.01", "leaves the nodes as they are"),
         ("priority", "", "separated by \\+"),
         ("priority", "nice=3", "settings: PriorityCalcPeriod"),
@@ -211,7 +211,7 @@ def test_minutes_out_of_range_are_refused(value: str) -> None:
 
 def test_a_history_without_chains_is_told() -> None:
     """Jobs that overlap are no chain."""
-    with pytest.raises(NoDataError, match="no user has chains"):
+    with pytest.raises(NoDataError, match="no user has a chain"):
         changed(case_of(history([Ran(0, 100, 600), Ran(50, 100, 600)])), "wrap", "")
 
 

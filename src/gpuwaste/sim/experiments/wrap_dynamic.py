@@ -81,7 +81,7 @@ def window(path: Path, begin: int, end: int, processors: int) -> tuple[Backgroun
     log = swf_table(path)
     total = processors or log.facts.processors
     if not total:
-        raise UsageError(f"{path}: the log has no size of its machine: set processors")
+        raise UsageError(f"{path}: the log does not have the machine's size: set processors")
     trace, _ = trace_of(log.table, total)
     rows_in = np.flatnonzero((trace.submit >= begin) & (trace.submit < end))
     if not len(rows_in):

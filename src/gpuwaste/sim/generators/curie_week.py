@@ -20,7 +20,7 @@ TITLE: Final = "weeks of a log (Curie's, given by --swf), drawn again day by day
 NEEDS_LOG: Final = True
 PARAMETERS: Final[Mapping[str, Parameter]] = {
     "weeks": Parameter(1, 1, 520, "weeks to draw", whole=True),
-    "week": Parameter(0, 0, 5200, "this week of the log as it was, counted from 1; 0 draws days", whole=True),
+    "week": Parameter(0, 0, 5200, "use this week of the log unchanged, counted from 1; 0 draws days", whole=True),
     "seed": SEED,
 }
 _DAYS: Final = 7

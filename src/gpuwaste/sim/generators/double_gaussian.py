@@ -13,7 +13,7 @@ import numpy as np
 from gpuwaste.sim.generated_load import JobLog, Load
 from gpuwaste.sim.parameters import SEED, Parameter
 
-TITLE: Final = "jobs of 6 minutes whose sizes follow two Gaussians, of the whole machine and of 60 % of it"
+TITLE: Final = "jobs of 6 minutes; sizes follow two bell curves that peak at the full machine and at 60 % of it"
 NEEDS_LOG: Final = False
 PARAMETERS: Final[Mapping[str, Parameter]] = {
     "jobs": Parameter(100, 2, 1_000_000, "jobs to draw", whole=True),

@@ -22,9 +22,9 @@ NEEDS_LOG: Final = False
 PARAMETERS: Final[Mapping[str, Parameter]] = {
     "jobs": Parameter(10_000, 1, 5_000_000, "jobs to draw", whole=True),
     "processors": Parameter(256, 2, 10_000_000, "processors of the machine", whole=True),
-    "load": Parameter(1, 0.01, 100, "jobs in a unit of time, over those of the model"),
+    "load": Parameter(1, 0.01, 100, "rate of submissions, as a multiple of the model's"),
     "users": Parameter(64, 1, 1_000_000, "users who submit", whole=True),
-    "overestimate": Parameter(0, 0, 1000, "limits are up to this many run times longer than the run"),
+    "overestimate": Parameter(0, 0, 1000, "time limits are the run time plus up to this many run times"),
     "seed": SEED,
 }
 _SERIAL, _POWER_OF_TWO = 0.244, 0.576  # shares of jobs

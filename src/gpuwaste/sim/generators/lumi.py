@@ -22,7 +22,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "processors": Parameter(360_448, 2, 10_000_000, "processors of the machine", whole=True),
     "users": Parameter(100, 1, 1_000_000, "users who submit", whole=True),
     "accounts": Parameter(100, 1, 1_000_000, "accounts that users belong to", whole=True),
-    "overestimate": Parameter(0, 0, 1000, "limits are up to this many run times longer than the run"),
+    "overestimate": Parameter(0, 0, 1000, "time limits are the run time plus up to this many run times"),
     "seed": SEED,
 }
 _SIZE = (1.7195, -0.98930, 199.30)  # shape, location, scale

@@ -218,7 +218,7 @@ def _partition(partition: Partition) -> str:
 
 def _name(text: str, what: str) -> str:
     if not _NAME.fullmatch(text):
-        raise ConfigError(f"{what} {text[:60]!r}: slurm.conf cannot have it")
+        raise ConfigError(f"{what} {text[:60]!r}: not allowed in slurm.conf")
     return text
 
 

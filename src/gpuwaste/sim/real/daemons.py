@@ -91,7 +91,7 @@ class VirtualCluster:
         shutil.rmtree(self.directory, ignore_errors=True)
         self._release()
         if left:
-            raise SlurmError(f"processes of the engine do not end: {', '.join(map(str, left))}")
+            raise SlurmError(f"processes of the engine still run after SIGKILL: pid {', '.join(map(str, left))}")
 
     def _start(self) -> None:
         for name in ("munge", "state", "spool", "log", "gpu"):
@@ -195,7 +195,7 @@ class VirtualCluster:
             data = (self.directory / "log" / f"{name}.out").read_bytes()[-_TAIL_B:]
         except OSError:
             data = b""
-        return last_line(data) or "it wrote no message"
+        return last_line(data) or "no message in its log"
 
 
 def free_ports(count: int) -> tuple[int, ...]:
@@ -209,7 +209,7 @@ def free_ports(count: int) -> tuple[int, ...]:
             found.append(port)
         if len(found) == count:
             return tuple(found)
-    raise SlurmError(f"no {count} free ports on 127.0.0.1 from {_PORTS.start} to {_PORTS.stop - 1}")
+    raise SlurmError(f"fewer than {count} free ports on 127.0.0.1 from {_PORTS.start} to {_PORTS.stop - 1}")
 
 
 def _user() -> str:

@@ -97,7 +97,7 @@ def not_played(model: ClusterModel) -> list[str]:
     """Return what a run lacks of the site, in sentences."""
     said = [
         "Jobs have one user and no account: limits of QOS and associations, fair share and usage have no effect.",
-        "The history has no dependencies, requested features and steps.",
+        "The history has no dependencies, requested features or steps.",
     ]
     return said + not_taken(model.settings)
 
@@ -156,7 +156,7 @@ def _known(directory: Path, head: EngineDocument) -> dict[int, RealRun]:
         raise StoreError(f"{path}: {error}: remove the file, or name another directory with -o") from error
     if found.inputs_sha256 != head.inputs_sha256:
         raise UsageError(
-            f"{directory}: has runs of other jobs, another cluster, another speed or another Slurm:"
+            f"{directory}: contains runs of other jobs, another cluster, another speed or another Slurm:"
             " name another directory with -o"
         )
     return {run.number: run for run in found.runs if (directory / f"run-{run.number:03}.csv").exists()}
@@ -180,7 +180,7 @@ def _locked(directory: Path) -> Iterator[None]:
     except OSError:
         os.close(number)
         raise UsageError(
-            f"{directory}: another simulation writes there: wait for it, or name another directory"
+            f"{directory}: another simulation writes to it: wait until that one ends, or name another directory"
         ) from None
     try:
         yield

@@ -11,8 +11,10 @@ class RealRun(Struct, kw_only=True, frozen=True):
     """One run of the trace on a real slurmctld. Waits are slurmctld's own: from its submit time to its start time."""
 
     number: int
-    complete: Annotated[bool, Meta(description="False for a run that was interrupted: its figures are of what ended.")]
-    states: Annotated[dict[str, int], Meta(description="Jobs by final state; REFUSED and NEVER_STARTED are ours.")]
+    complete: Annotated[bool, Meta(description="False for an interrupted run: its figures are of the jobs that ended.")]
+    states: Annotated[
+        dict[str, int], Meta(description="Jobs by final state; REFUSED and NEVER_STARTED are not states of Slurm.")
+    ]
     wall_s: Annotated[float, Meta(description="Real seconds that the run took.")]
     mean_wait_s: float | None = None
     p50_wait_s: float | None = None
@@ -21,7 +23,7 @@ class RealRun(Struct, kw_only=True, frozen=True):
     mean_bounded_slowdown: float | None = None
     makespan_s: float | None = None
     p95_submitted_late_s: Annotated[
-        float | None, Meta(description="How much later than in the trace jobs were submitted, 95 of 100.")
+        float | None, Meta(description="95th percentile of the delay of submissions against the trace.")
     ] = None
     mean_ran_longer_s: Annotated[
         float | None, Meta(description="How much longer jobs held nodes than in the trace: start of steps, clean-up.")

@@ -97,7 +97,7 @@ class FastClock:
             if not line:
                 break
         if set(found) != set(_NAMES):
-            raise SlurmError("faketime: it sets no shared clock: install libfaketime 0.9.8 or later")
+            raise SlurmError("faketime: no shared clock in its environment: install libfaketime 0.9.8 or later")
         return found
 
     def _calibrated(self, base_env: Mapping[str, str]) -> tuple[float, float]:
@@ -110,7 +110,7 @@ class FastClock:
             readings.append((after - before, float(done.stdout or b"nan"), (before + after) / 2))
         _, fake, real = min(readings)
         if not fake > 0:
-            raise SlurmError("date: it gave no time under faketime")
+            raise SlurmError("date: no time printed under faketime")
         return fake, real
 
 

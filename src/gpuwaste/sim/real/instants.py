@@ -47,7 +47,7 @@ _MOST_B: Final = 1 << 30
 _MS: Final = 1000
 _CUT: Final = log_event.warning(
     "simulate-log-cut: {log}: more than {most} bytes: instants after that are not in the run's .instants.csv",
-    "The run was long, or its queue was. run-NNN.csv is complete; the list of passes and tests of jobs is not.",
+    "The run or its queue was long. run-NNN.csv is complete, the list of scheduler passes and tested jobs is not.",
 )
 
 
@@ -129,7 +129,9 @@ def read_instants_csv(path: Path) -> list[ControllerInstant]:
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not lines or lines[0] != ",".join(COLUMNS):
-        raise ParseError(f"{path}: line 1: not a file of this command: expected the columns {','.join(COLUMNS)}")
+        raise ParseError(
+            f"{path}: line 1: not a file of gpuwaste simulate run: expected the columns {','.join(COLUMNS)}"
+        )
     return [_row(path, number, line) for number, line in enumerate(lines[1:], 2)]
 
 

@@ -192,7 +192,7 @@ def read_csv(path: Path) -> list[ReplayedOutcome]:
                 found.append(_outcome(path, number, row))
             elif tuple(row) != COLUMNS:
                 raise ParseError(
-                    f"{path}: line 1: not a file of this command: expected the columns {','.join(COLUMNS)}"
+                    f"{path}: line 1: not a file of gpuwaste simulate run: expected the columns {','.join(COLUMNS)}"
                 )
     except csv.Error as error:
         raise ParseError(f"{path}: line {rows.line_num}: {error}: remove the file to play this run again") from error

@@ -147,10 +147,10 @@ def _reasons(table: JobTable, trace: Trace, model: ClusterModel, laid: NodeLayou
         "names a partition that the cluster does not have": rows[:, b.PARTITION] < 0,
         "names a partition that is down": of_part([not part.up for part in parts]) > 0,
         "may not use its partition": ~_allowed(table, trace, parts, partition),
-        "asks for a GPU type that no node has": (rows[:, b.GPU_TYPE] == -2) & (rows[:, b.GPUS] > 0),  # noqa: PLR2004 as _gpu_types
+        "requests a GPU type that no node has": (rows[:, b.GPU_TYPE] == -2) & (rows[:, b.GPUS] > 0),  # noqa: PLR2004 as _gpu_types
         "has a limit above MaxTime of its partition": table.limit_s[trace.row] > max_time,
-        "asks for fewer nodes than MinNodes of its partition": nodes < of_part([part.min_nodes for part in parts]),
-        "asks for more nodes than MaxNodes of its partition": nodes > max_nodes,
+        "requests fewer nodes than MinNodes of its partition": nodes < of_part([part.min_nodes for part in parts]),
+        "requests more nodes than MaxNodes of its partition": nodes > max_nodes,
         "does not fit on the nodes of its partition": _fitting(rows, laid) < nodes,
     }
 

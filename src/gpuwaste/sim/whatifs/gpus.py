@@ -12,11 +12,11 @@ from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange
 TITLE: Final = "GPU requests as large as what was used"
 VALUE: Final = ""
 _NOTES: Final = (
-    "The size is known only after the run, so this is an upper bound: no user could have known it exactly.",
+    "GPU use is known only after a run, so no user could have requested exactly this: the gain is an upper bound.",
     "Run times do not change: idle GPUs did not make a job faster.",
 )
 _LEAVES: Final = (
-    "A job leaves the queue for GPUs if all its GPUs were at 0 % all the time: the waits of neither side include it."
+    "A job whose GPUs were all at 0 % all the time requests none: the waits of neither side include that job."
 )
 _ON_NODES: Final = "A job keeps its nodes, CPUs and memory; each of its nodes gets the same number of GPUs, rounded up."
 
@@ -41,7 +41,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     none, whole = (size == 0) & (trace.procs > 0), held.sum()
     facts = {
         "jobs": len(trace),
-        "of which the GPU use is known": int(np.count_nonzero(known)),
+        "jobs with known GPU use": int(np.count_nonzero(known)),
         "share of GPU-hours known": round(float(held[known].sum() / whole), 6) if whole else 0.0,
         "jobs with a smaller request": int(np.count_nonzero((size < trace.procs) & ~none)),
         "jobs that used no GPU": int(np.count_nonzero(none)),

@@ -16,7 +16,7 @@ LEVEL: Final = 0.95
 _LEAST, _MOST = 0.5, 0.999
 _NOTES: Final = (
     "A limit is never above what the user gave; without ten ended jobs of the user it stays as given.",
-    "A job that runs into its new limit is killed there, is counted, and is not submitted again.",
+    "A job that reaches its new limit is killed, counted, and not submitted again.",
 )
 
 

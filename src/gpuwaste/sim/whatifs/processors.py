@@ -7,7 +7,9 @@ from gpuwaste.sim.whatif import WhatIfCase, WhatIfChange, kinds_of, resized, wit
 
 TITLE: Final = "another size of the machine"
 VALUE: Final = "F"
-_NOTES: Final = ("Each kind of node has that part more or fewer, in whole nodes; new nodes are copies and never fail.",)
+_NOTES: Final = (
+    "The number of nodes of each kind changes by that factor, rounded; new nodes are copies and never fail.",
+)
 
 
 def change(case: WhatIfCase, value: str) -> WhatIfChange:
@@ -21,7 +23,7 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     if not found.nodes or found.nodes == case.cluster.nodes:
         raise UsageError(
             f"what-if processors={value[:20]!r}: leaves {'no node' if not found.nodes else 'the nodes as they are'}: "
-            "nodes change as a whole, each kind by the same factor; for one type use what-if nodes"
+            "the number of nodes of each kind changes by the same factor, rounded; for one type use what-if nodes"
         )
     facts = {"nodes": len(found.nodes), "nodes of the base": len(case.cluster.nodes)}
     return WhatIfChange(case.trace, size, facts, _NOTES, cluster=found)

@@ -18,9 +18,9 @@ _LONGEST_S: Final = DAY_S  # limit of a wrapper, where its partition sets no sho
 _ALIKE: Final = ("account", "partition", "qos", "gpu_type")
 _AMOUNTS: Final = ("nodes", "cpus", "mem_b", "gpus")
 _NOTES: Final = (
-    "A chain is jobs of one user that ask for the same, each submitted soon after the end of the one before.",
-    "The history has no dependencies: some chains may be chance.",
-    "Waits compare the first job of each chain, as the others are submitted no more.",
+    "A chain is jobs of one user with the same request, each submitted soon after the end of the one before.",
+    "The history has no dependencies: some chains may be a coincidence.",
+    "Waits compare the first job of each chain: the others are no longer submitted.",
     "The time of a chain is from its first submission to its last end, in the base with the pauses between its jobs.",
 )
 
@@ -35,7 +35,9 @@ def change(case: WhatIfCase, value: str) -> WhatIfChange:
     trace, table = case.trace, case.table
     chains = _chains(case, short_s)
     if not chains:
-        raise NoDataError("what-if wrap: no user has chains of short jobs: each submitted as the one before has ended")
+        raise NoDataError(
+            "what-if wrap: no user has a chain of short jobs, each submitted soon after the end of the one before"
+        )
     wrapped = np.arange(len(table), dtype=np.int64)
     run, limit, gone = trace.run_s.copy(), trace.limit_s.copy(), np.zeros(len(trace), np.bool_)
     for chain in chains:

@@ -50,7 +50,7 @@ def test_the_csv_of_a_run_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"a,b\n", "line 1: not a file of this command"),
+        (b"a,b\n", "line 1: not a file of gpuwaste simulate run"),
         (",".join(COLUMNS).encode() + b"\n1,2\n", "line 2: not a job"),
         (",".join(COLUMNS).encode() + b"\n1,2,x,4,5,S,n,\n", "line 2: not a job"),
         (b"\xff\xfe\0" * 10, "line 1"),
