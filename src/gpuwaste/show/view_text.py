@@ -38,7 +38,7 @@ def view_text(document: ViewDocument, look: Look, output: str = "-o DIR") -> str
     lines += [*([""] if document.narrative else []), *_table(document, look)] if shown else []
     more = len(document.rows) - len(shown)
     lines += [f"  {more:,} more {'row' if more == 1 else 'rows'}: {output}"] if more else []
-    lines += [f"  {document.rows_left_out:,} more are left out"] if document.rows_left_out else []
+    lines += [f"  {document.rows_left_out:,} more rows left out"] if document.rows_left_out else []
     lines += [""] if document.narrative or shown else []
     for note in document.notes:
         lines += bullet(note)

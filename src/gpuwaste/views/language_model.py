@@ -61,7 +61,7 @@ class LanguageModel:
         self.name = config.model
         self.timeout_s = timeout_s
         if not config.model:
-            raise ConfigError("[analytics] model is empty: set it to the name by which model_url knows the model")
+            raise ConfigError("[analytics] model is empty: set it to the model's name on the server of model_url")
         try:
             parts = split_url(config.model_url, "model_url")
             self._endpoint = parse_endpoint(

@@ -102,7 +102,7 @@ class _Folder:
         board = dashboard_of(documents, lambda name: _page_name(name, 1), self.zone)
         index = page("offline_index", Frame(), **common, current="", board=board)
         _text(self.path / "index.html", index)
-        _text(self.path / MARKER, "Written by gpuwaste; it replaces this folder when it writes it again.\n")
+        _text(self.path / MARKER, "Written by gpuwaste, which replaces this folder when it writes the pages again.\n")
 
     def _view(self, name: str, document: ViewDocument, common: Mapping[str, Any]) -> None:
         """Write the pages of a view and its files."""

@@ -134,9 +134,13 @@ class Rewriter:
             for own, template in zip(document.narrative, templates, strict=True)
         ]
         name = harmless(self._model.name)[:64]
-        which = f"Sentence {', '.join(str(number + 1) for number in places)}" if len(places) < len(narrative) else "All"
+        which = (
+            f"sentence{'s' if len(places) > 1 else ''} {', '.join(str(number + 1) for number in places)}"
+            if len(places) < len(narrative)
+            else "all"
+        )
         note = (
-            f"{which} of the text: in the words of the language model {name}, which got no values; gpuwaste checked "
-            "them and put the numbers and names in."
+            f"The language model {name} worded {which} of the text. It did not get the values: gpuwaste checked the "
+            "words and put the numbers and names in."
         )
         return replace(document, narrative=narrative, model=name, model_sentences=places, notes=[*document.notes, note])

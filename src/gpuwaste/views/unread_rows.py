@@ -21,7 +21,7 @@ def unread_rows(db: Database) -> list[str]:
             notes.append(_rows_note(name, source["bad"], source["line"], source["reason"]))
         notes += _field_notes(name, source_notes(db, source["key"])[1])
     more = len(notes) - _MOST_NOTES
-    return notes if more <= 0 else [*notes[:_MOST_NOTES], f"{more} more of these: gpuwaste history status."]
+    return notes if more <= 0 else [*notes[:_MOST_NOTES], f"{more} more such notes: run gpuwaste history status."]
 
 
 def _file_name(key: str) -> str:

@@ -210,7 +210,9 @@ def stored_window(
     """
     known = [row["cluster"] for row in db.rows("clusters")]
     if missing := sorted(set(clusters) - set(known)):
-        raise NoDataError(f"no jobs of cluster {missing[0]!r}: there are {', '.join(known[:MIN_DAYS]) or 'none'}")
+        raise NoDataError(
+            f"no jobs of cluster {missing[0]!r}: clusters with jobs are {', '.join(known[:MIN_DAYS]) or 'none'}"
+        )
     bounds = db.rows("store_bounds", {"clusters": list(clusters) or None})[0]
     if bounds["first"] is None:
         raise NoDataError("the store has no jobs")

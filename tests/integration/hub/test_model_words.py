@@ -61,10 +61,10 @@ def test_an_operator_gets_the_models_words_once_they_are_there(tmp_path: Path) -
         assert second.narrative == [overall(sentence) for sentence in first.narrative]
         assert (second.model, second.model_sentences) == ("liar", list(range(len(first.narrative))))
         assert EVIL[:40] in second.narrative[1]
-        assert "All of the text: in the words of the language model liar" in second.notes[-1]
+        assert "The language model liar worded all of the text." in second.notes[-1]
         page = rig.page(OPER, f"/analytics/waste?{EDGES}").body.decode()
         assert "<h1>Overall, " in page
-        assert "in the words of the language model liar" in page
+        assert "The language model liar worded" in page
         text = rig.metrics.text().decode()
         assert f'gpuwaste_hub_model_sentences_total{{result="worded"}} {len(first.narrative)}.0' in text
         assert all(f'gpuwaste_hub_model_sentences_total{{result="{name}"}}' in text for name in RESULTS)
@@ -202,7 +202,7 @@ def test_good_and_bad_sentences_stand_beside_each_other() -> None:
     after, _ = rewritten(lambda text: overall(text) if text.startswith("Half") else "No.", found)
     assert after.narrative == [overall(found.narrative[0]), *found.narrative[1:]]
     assert after.model_sentences == [0]
-    assert after.notes[-1].startswith("Sentence 1 of the text: in the words of the language model liar")
+    assert after.notes[-1].startswith("The language model liar worded sentence 1 of the text.")
 
 
 @pytest.mark.parametrize(

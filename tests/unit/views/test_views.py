@@ -195,7 +195,7 @@ def test_a_store_says_which_window_it_has() -> None:
         window = stored_window(db, None, None)
         assert (window.start, window.end) == (MONTH, window.now)
         assert window.end == max(run.end or 0 for run in busy()) + 1
-        with pytest.raises(NoDataError, match="there are one"):
+        with pytest.raises(NoDataError, match="clusters with jobs are one"):
             stored_window(db, None, None, ("nowhere",))
     with store_of([]).reader() as db, pytest.raises(NoDataError, match="no jobs"):
         stored_window(db, None, None)

@@ -157,6 +157,6 @@ def _below(found: _Cells, plot: Plot, sheet: Sheet) -> Markup:
 def _largest(found: _Cells, sheet: Sheet) -> str:
     known = [(value, index) for index, value in enumerate(found.values) if value is not None]
     if not known:
-        return "Nothing is known here."
+        return "No value is known."
     value, index = max(known)
     return f"The largest value is {value_words(value, found.chart.unit)}: {found.place(index, sheet)}."

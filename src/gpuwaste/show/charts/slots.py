@@ -93,7 +93,7 @@ def summary(slots: Sequence[Slot], series: Sequence[Series], unit: str, words: C
             if value is not None and (best is None or value > best[0]):
                 best = (value, index, slot)
     if best is None:
-        return "Nothing is known here."
+        return "No value is known."
     place = shown(words(best[2]), 80)
     return f"The largest value is {value_words(best[0], unit)}: {shown(series[best[1]].name, 60)}, {place}."
 

@@ -48,7 +48,7 @@ _NOTES: Final = (
     "Older agents do not report the wasted energy of hours in which a GPU was idle for a part of the time.",
 )
 _NONE: Final = "No energy was measured in this window."
-_CPU_NOTE: Final = "Energy of CPUs is that of GPU jobs; no other figure includes it."
+_CPU_NOTE: Final = "Energy of CPUs is of jobs with GPUs only; no other figure includes it."
 _COST_NOTE: Final = "Cost and CO2e include the PUE of the site; the energy of each hour has the price of that hour."
 _SUMS: Final = ("alloc_ms", "energy_j", "energy_ms", "split_j", "wasted_j", "cpu_energy_j", "cpu_energy_ms")
 

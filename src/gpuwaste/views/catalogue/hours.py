@@ -45,7 +45,7 @@ _COLUMNS: Final = (
     *(Column(name=f"{kind}_hours", title=of[0].capitalize(), unit="GPU-hours") for kind, of in _KINDS.items()),
 )
 _NOTES: Final = (
-    "Months are those of the calendar, whichever start the window has; the last one ends with the window.",
+    "Months are calendar months, wherever the window starts; the last one ends with the window.",
     "Used well is high or moderate utilization. Exempt is waste with a known reason, such as a debugging session.",
     "GPU-hours that no job held do not count.",
 )

@@ -13,7 +13,7 @@ from gpuwaste.views.ranking import SHOWN, Finding, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Node failures"
-QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"
+QUESTION: Final = "Which jobs do failed nodes end, and which failures happen together?"
 SENTENCES: Final = (
     "{none_failed} was ended by a failed node.",
     "Failed nodes ended {failed+} in {clusters}, {failed_share} of the {ended} that ended.",

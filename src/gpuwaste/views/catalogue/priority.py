@@ -38,8 +38,8 @@ _MAIN: Final[Role] = "main"
 _NOTES: Final = (
     RUNS_NOTE,
     (
-        "Priority is the last one in accounting. Fair share is a part of it, as are age, size, partition and QOS, by "
-        "the weights of the site; a long wait raises it. Accounting does not have the fair share by itself."
+        "Priority is the last value in accounting. It includes fair share, age, size, partition and QOS, by the "
+        "weights of the site; a long wait raises it. Accounting does not have the fair share by itself."
     ),
     f"Waits are from submission to start, rounded up by at most {ROUNDED_UP}.",
 )

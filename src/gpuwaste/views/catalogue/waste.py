@@ -95,8 +95,12 @@ def answer(asking: ViewQuery) -> Answer:
     notes = [
         CUT_NOTE,
         f"Each wasted GPU-hour has one cause, the first that applies of: {', '.join(map(cause_name, CAUSE_ORDER))}.",
-        "A job that is partly outside the window has inside it the same share of each cause as in full.",
-        *(["The interval of the wasted share counts full jobs on the day of their end."] if facts.samples else ()),
+        "Of a job partly outside the window, the GPU-hours inside have the same shares of causes as all of them.",
+        *(
+            ["The interval of the wasted share counts each job in full, on the day of its end."]
+            if facts.samples
+            else ()
+        ),
     ]
     bars = _causes_of_accounts(causes, ranked["account"])
     return Answer(facts, _COLUMNS, lines, [*_by_whom(ranked), *_by_cause(bars, by_cause)], notes)
