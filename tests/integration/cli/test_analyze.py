@@ -291,7 +291,7 @@ def test_files_are_analyzed_in_the_words_of_a_model(
         assert main([*words, "-o", str(tmp_path / "views"), "--html", str(tmp_path / "pages")]) == 0
     assert decode((tmp_path / "views" / "waits.json").read_bytes(), ViewDocument).model == "liar"
     page = without_spans((tmp_path / "pages" / "waits.html").read_text(encoding="utf-8"))
-    assert "<h1>Overall, half of the jobs that started waited 10 min or less;" in page
+    assert "<h1>Overall, half of the jobs that started waited 10 min or less.</h1>" in page
     assert "The language model liar worded" in page
     assert "liar" not in capsys.readouterr().err
 

@@ -318,7 +318,7 @@ def test_a_change_that_no_job_allows_is_left_out_of_the_proposal(
     said = capsys.readouterr()
     proposal = json.loads(said.out)["proposal"]
     assert (proposal["change"], proposal["among"]) == ("processors=+4", 1)
-    assert "left out: what-if wrap: no user has chains" in said.err
+    assert "left out: what-if wrap: no user has a chain" in said.err
     assert main(["simulate", "what-if", "wrap", *words, "--propose"]) == 3
     assert main(["simulate", "what-if", "wrap,processors=+4", *words]) == 3
     capsys.readouterr()

@@ -147,7 +147,7 @@ def test_a_broken_answer_changes_nothing(kind: str, caplog: pytest.LogCaptureFix
     found = document(busy(), "waits", MONTH_LONG)
     after, counted = rewritten(lambda _: BROKEN[kind], found)
     assert (after, counted) == (found, {"bad_answer": len(found.narrative)})
-    (line,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    (line,) = [record.getMessage() for record in caplog.records if "rejected" in record.getMessage()]
     assert len(line) < 500
     assert line.isprintable()
 
