@@ -159,7 +159,8 @@ def test_a_short_job_of_a_chain_has_advice_on_wrapping(cluster: LoopbackCluster)
     (one,) = advice
     assert (one["kind"], one["title"]) == ("wrapped", "one job for the chain")
     assert re.search(
-        r": (at fair share [\d.]+|with an idle node), wrapping 7 jobs of 30 min (saved|cost) ", one["text"]
+        r"simulated cases (at fair share [\d.]+|with an idle node), one job instead of 7 jobs of 30 min (saved|cost) ",
+        one["text"],
     )
     other = planner.json("--", "-J", "other", "job.sbatch")["candidates"]
     assert "wrapped" not in {each["kind"] for each in other}

@@ -18,10 +18,10 @@ _Document = TypeVar("_Document", ViewDocument, ComparisonDocument, ViewDocument 
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """The share that says how large a view's finding is, and what it is a share of.
+class LostShare:
+    """The share that says how large a view's finding is, and what it is a share of: GPU-hours or jobs that were lost.
 
-    `rest`: the finding is the rest of the share, such as requested time that was not used.
+    `rest`: what was lost is the rest of the share, such as requested time that was not used.
     """
 
     share: str
@@ -35,7 +35,7 @@ _LOST: Final = {"GPU-hours": 2.0, "jobs": 1.0}
 """Lost GPU-hours come before jobs that fail or wait, and these before views that only describe."""
 
 
-def weight(finding: Finding | None, facts: Iterable[Fact]) -> float:
+def weight(finding: LostShare | None, facts: Iterable[Fact]) -> float:
     """Return the size of a view's finding: the share that is lost, above that of a less serious loss; 0 for none."""
     if finding is None:
         return 0.0

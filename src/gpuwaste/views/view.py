@@ -18,7 +18,7 @@ from gpuwaste.core.text import harmless
 from gpuwaste.show.view_document import Cell, ViewDocument
 from gpuwaste.views import catalogue as views
 from gpuwaste.views.narrative import narrate
-from gpuwaste.views.ranking import Finding, Superlative, weight
+from gpuwaste.views.ranking import LostShare, Superlative, weight
 from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 
 _LONGEST_CELL: Final = 256
@@ -34,7 +34,7 @@ class View:
     sentences: Sequence[str]
     answer: Callable[[ViewQuery], Answer]
     superlatives: Sequence[Superlative] = ()
-    finding: Finding | None = None
+    finding: LostShare | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.show.chart import Axis, Bars, Chart, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import named, sideways, step_axis
-from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, LostShare, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Energy of GPUs"
@@ -32,7 +32,7 @@ MOST_OF: Final = {
     for kind in ("account", "user")
 }
 SUPERLATIVES: Final = tuple(MOST_OF.values())
-FINDING: Final = Finding("wasted_share", "GPU-hours")
+FINDING: Final = LostShare("wasted_share", "GPU-hours")
 _COLUMNS: Final = (
     Column(name="account", title="Account"),
     Column(name="user", title="User"),

@@ -16,7 +16,7 @@ from gpuwaste.views.charting import (
     some_of,
     without_details,
 )
-from gpuwaste.views.ranking import Finding, Superlative, ranking
+from gpuwaste.views.ranking import LostShare, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Requested and used time"
@@ -40,7 +40,7 @@ SENTENCES: Final = (
 )
 LOOSEST: Final = Superlative("loose_partition", "loose_share", "table", "used_share", labels=("partition",), least=True)
 SUPERLATIVES: Final = (LOOSEST,)
-FINDING: Final = Finding("used_share", "jobs", rest=True)
+FINDING: Final = LostShare("used_share", "jobs", rest=True)
 _COLUMNS: Final = (
     Column(name="partition", title="Partition"),
     Column(name="runs", title="Jobs", unit="jobs"),

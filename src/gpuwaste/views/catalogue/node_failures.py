@@ -9,7 +9,7 @@ from gpuwaste.show.chart import Series
 from gpuwaste.show.view_document import Column, ViewFacts, duration_text, ratio
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.views.charting import RUNS_NOTE, sideways, without_details
-from gpuwaste.views.ranking import SHOWN, Finding, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, LostShare, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Node failures"
@@ -24,7 +24,7 @@ SENTENCES: Final = (
 _NODES_TITLE: Final = "Lost jobs by node"
 WORST_NODE: Final = Superlative("worst_node", "worst_node_failed", "bars", _NODES_TITLE)
 SUPERLATIVES: Final = (WORST_NODE, Superlative("", "largest", "table", "jobs"))
-FINDING: Final = Finding("failed_share", "jobs")
+FINDING: Final = LostShare("failed_share", "jobs")
 GAP_S: Final = 10 * MINUTE_S
 _LIMIT: Final = 5000
 _NODES: Final = 4096

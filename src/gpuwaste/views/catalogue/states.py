@@ -6,13 +6,13 @@ from typing import Any, Final
 from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column, ViewFacts, ratio
 from gpuwaste.views.charting import ENDS, RUNS_NOTE, end_series, named, sideways, user_words, without_details, words
-from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, LostShare, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 
 TITLE: Final = "End states by user and account"
 QUESTION: Final = "How do jobs end, and whose jobs fail?"
 SENTENCES: Final = (
-    "{failed_share} of the {judged} that ended failed; {cancelled_share} of them were cancelled.",
+    "{failed_share} of the {judged} that ended failed, and {cancelled_share} were cancelled.",
     "{timeout_share} of the jobs reached their time limit.",
     "The end state of {unknown_states+} is unknown; the shares are without them.",
     "User {top_user} had the most failed jobs: {top_user_failed}, {top_user_share} of all that failed.",
@@ -20,7 +20,7 @@ SENTENCES: Final = (
 _FAILED: Final = "Failed jobs by user"
 MOST_FAILED: Final = Superlative("top_user", "top_user_failed", "bars", _FAILED, share="top_user_share")
 SUPERLATIVES: Final = (MOST_FAILED,)
-FINDING: Final = Finding("failed_share", "jobs")
+FINDING: Final = LostShare("failed_share", "jobs")
 _COLUMNS: Final = (
     Column(name="user", title="User"),
     Column(name="account", title="Account"),

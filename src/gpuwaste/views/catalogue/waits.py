@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.show.chart import Axis, Chart, Lines, Role, Series
 from gpuwaste.show.view_document import Column, ViewFacts, histogram
 from gpuwaste.views.charting import PER_DECADE, ROUNDED_UP, RUNS_NOTE, group_texts, sideways, size_text, without_waits
-from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, listing, ranking
+from gpuwaste.views.ranking import SHOWN, LostShare, Ranking, Superlative, listing, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "Waits"
@@ -27,7 +27,7 @@ _HOURS: Final = "Waits by hour of submission"
 SLOWEST: Final = Superlative("slow_group", "slow_p95_s", "bars", _GROUPS, series=(_P95,))
 WORST_HOUR: Final = Superlative("worst_hour", "worst_hour_p95_s", "bars", _HOURS, series=(_P95,))
 SUPERLATIVES: Final = (SLOWEST, WORST_HOUR, Superlative("", "wait_longest_s", "table", "longest_s"))
-FINDING: Final = Finding("wait_long_share", "jobs")
+FINDING: Final = LostShare("wait_long_share", "jobs")
 _COLUMNS: Final = (
     Column(name="partition", title="Partition"),
     Column(name="size", title="Size"),

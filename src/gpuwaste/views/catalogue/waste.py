@@ -11,7 +11,7 @@ from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.show.chart import Chart, Role, Series
 from gpuwaste.show.view_document import Column, ViewFacts, ratio
 from gpuwaste.views.charting import CUT_NOTE, gpus_note, named, sideways
-from gpuwaste.views.ranking import SHOWN, Finding, Ranking, Superlative, ranking
+from gpuwaste.views.ranking import SHOWN, LostShare, Ranking, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
 TITLE: Final = "GPU-hours wasted"
@@ -39,7 +39,7 @@ LARGEST_CAUSE: Final = Superlative(
     "top_cause", "top_cause_hours", "series", _CAUSES, series=tuple(map(cause_name, CAUSE_ORDER))
 )
 SUPERLATIVES: Final = (*MOST_OF.values(), LARGEST_CAUSE)
-FINDING: Final = Finding("wasted_share", "GPU-hours")
+FINDING: Final = LostShare("wasted_share", "GPU-hours")
 _COLUMNS: Final = (
     Column(name="user", title="User"),
     Column(name="account", title="Account"),
