@@ -448,11 +448,13 @@ def test_what_loading_took_counts() -> None:
 
     around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
     began = time.monotonic()
-    found = [check for check in doctor_checks.run_checks(around, 60, 59.9) if check.name == "hub"]
+    found = doctor_checks.run_checks(around, 60, 59.9)
     assert time.monotonic() - began < 30
     never.set()
-    assert [check.found for check in found] == ["not finished within 60 s"]
-    assert "use --timeout" in found[0].mend
+    late = next(check for check in found if check.found == "not finished within 60 s")  # on a slow host not the hub's
+    assert "use --timeout" in late.mend
+    hub = next(check for check in found if check.name == "hub")
+    assert hub.found in {late.found, f"not checked: same cause as {late.name}"}
 
 
 def test_a_directory_service_that_hangs_ends_the_command_in_time(
