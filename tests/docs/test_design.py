@@ -1,7 +1,7 @@
 """The pages on the code: each file, folder, class and room that they name is in the repository."""
 
+import os
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -14,14 +14,18 @@ FILE = re.compile(r"(?<![\w*/{}.-])((?:[\w.-]+/)*[\w-]+\.(?:py|sql|c|sh))\b")
 FOLDER = re.compile(r"`([\w./-]+)/`")
 CLASS = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b")
 PLACEHOLDER = re.compile(r"NAME|NNNN|ROOM")
+MADE = {".git", ".venv", "build", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache"}
 OF_SLURM = {"NodeAddr"}
 
 
 @cache
 def tracked() -> tuple[str, ...]:
-    """Return the paths of the repository's files."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
-    return tuple(listed.stdout.decode().splitlines())
+    """Return the paths of the repository's files; an unpacked archive has no git to list them."""
+    found: list[str] = []
+    for folder, below, names in os.walk(ROOT):
+        below[:] = [name for name in below if name not in MADE]
+        found += [str((Path(folder) / name).relative_to(ROOT)) for name in names]
+    return tuple(found)
 
 
 @cache

@@ -8,7 +8,7 @@ from tests.unit.show.pages.view_documents import view
 from gpuwaste.show.chart import Axis, Bars, Bins, Layer, Series
 from gpuwaste.show.charts.draw import NARROW
 from gpuwaste.views.dashboard import Dashboard, dashboard_of, small
-from gpuwaste.views.ranking import OVERVIEW, Finding, by_finding, weight
+from gpuwaste.views.ranking import OVERVIEW, LostShare, by_finding, weight
 
 
 def board(*documents: object) -> Dashboard:
@@ -70,7 +70,7 @@ def test_lost_gpu_hours_come_before_failed_jobs() -> None:
     """A tenth of the GPU-hours before nine tenths of the jobs; a loss of 0 and a view without a finding are equal."""
     facts = view().facts[:1]
     tenth = [type(facts[0])(id="lost", value=0.1, unit="share", text="10 %", means="", query="")]
-    hours, jobs = Finding("lost", "GPU-hours"), Finding("lost", "jobs", rest=True)
+    hours, jobs = LostShare("lost", "GPU-hours"), LostShare("lost", "jobs", rest=True)
     assert weight(hours, tenth) > weight(jobs, tenth) == 1.9
     assert weight(hours, facts) == weight(None, tenth) == 0
     everything = [replace(tenth[0], value=1.0)]
