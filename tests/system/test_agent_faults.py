@@ -225,7 +225,7 @@ def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gp
     assert (state / "outbox.sqlite.corrupt-1").exists()
     assert list((state / "raw").glob("*.corrupt*"))
     assert wait_log(site.agents[gpu2], "outbox.*corrupt")
-    assert wait_log(site.agents[gpu2], "raw samples.*set aside")
+    assert wait_log(site.agents[gpu2], "raw samples renamed to .*corrupt")
     site.agents[gpu2].stop()
     lines = len(log_lines(site.agents[gpu2]))
     with _tiny_disk(state / "raw", "gpuwaste"):

@@ -81,7 +81,7 @@ def test_one_multiprocessor_at_work_is_found(
     assert not [row for row in near["findings"] if row["kind"] == "few_sms"]
 
     text = site.gpuwaste("job", str(few), user="alice").stdout
-    assert "Profiling: means, and bytes both ways" in text
+    assert "Profiling: mean activity, and bytes in both directions" in text
     assert "of the multiprocessors" in text
     table = site.gpuwaste("job", str(few), "--csv", user="alice").stdout
     assert "sm_active,tensor_active,dram_active,nvlink_b,pcie_b" in table

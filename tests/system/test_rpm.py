@@ -186,7 +186,7 @@ def owner_and_mode(root: Root, name: str) -> tuple[str, int]:
 
 
 def page(host: Host, user: str, target: str) -> tuple[int, bool]:
-    """Return what a user's browser gets after the link of `gpuwaste web`: the status, whether GPU-hours are there."""
+    """Return what a user's browser gets after the link of `gpuwaste web`: the status, whether GPU-time is there."""
     url = host.command(user, "web").stdout.strip()
     base, _, link = url.partition("/enter#")
     same = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
@@ -194,7 +194,7 @@ def page(host: Host, user: str, target: str) -> tuple[int, bool]:
     entered = server.send(HttpRequest("POST", "/enter", f"link={link}".encode(), same))
     cookie = entered.headers["Set-Cookie"].partition(";")[0]
     answer = server.send(HttpRequest("GET", target, b"", {"Cookie": cookie}))
-    return answer.status, b"GPU-h" in answer.body
+    return answer.status, b"GPU-minutes" in answer.body
 
 
 def test_twelve_packages(packages: list[Path]) -> None:
