@@ -448,7 +448,7 @@ def test_what_loading_took_counts() -> None:
 
     around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
     began = time.monotonic()
-    found = doctor_checks.run_checks(around, 60, 59.9)
+    found = list(doctor_checks.run_checks(around, 60, 59.9))
     assert time.monotonic() - began < 30
     never.set()
     late = next(check for check in found if check.found == "not finished within 60 s")  # on a slow host not the hub's
