@@ -39,7 +39,7 @@ def test_a_changed_callee_compiles_its_callers_again(tmp_path: Path) -> None:
         (source / "callee.py").write_text(_CALLEE.format(step))
         done = subprocess.run(
             [sys.executable, "-c", _RUN, str(source)], capture_output=True, text=True, check=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(kept), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "NUMBA_CACHE_DIR": str(kept), "NUMBA_DISABLE_JIT": "0", "PYTHONDONTWRITEBYTECODE": "1"},
         )  # fmt: skip
         printed.append(done.stdout.split())
     assert [value for value, _ in printed] == ["3", "3", "11"]
