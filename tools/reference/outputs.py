@@ -8,8 +8,6 @@ it goes on in the next one. `trained` is for figures of a model that is trained 
 processor's: an output that differs in digits only stays as it is.
 """
 
-import contextlib
-import io
 import re
 import shlex
 import textwrap
@@ -18,9 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.cli.main import main
 from tools.golden import kept
-from tools.reference.scenes import run_in
+from tools.reference.scenes import printed, run_in
 
 ROOT: Final = Path(__file__).parents[2]
 ANSWERS: Final = ROOT / "tests/golden/answers.xz"
@@ -57,10 +54,10 @@ def renewed(text: str) -> str:
 
 def _block(block: re.Match[str]) -> str:
     command, user, scene = block["command"], block["user"], block["scene"]
-    printed = _kept(user, command) if user else run_in(scene, command) if scene else _run(command)
+    output = _kept(user, command) if user else run_in(scene, command) if scene else _run(command)
     indent = block["fence"].removesuffix("```")
     fitted = _WRAPPER.wrap if block["wrapped"] else _cut
-    shown = [part for line in chosen(printed, block["parts"]).splitlines() for part in fitted(line) or [""]]
+    shown = [part for line in chosen(output, block["parts"]).splitlines() for part in fitted(line) or [""]]
     lines = [f"{indent}{line}".rstrip() for line in shown]
     text = "\n".join([f"{block['mark']}{block['fence']}text", *lines, block["fence"]])
     return block[0] if block["trained"] and _digitless(block[0]) == _digitless(text) else text
@@ -70,9 +67,9 @@ def _digitless(text: str) -> list[str]:
     return _NUMBER.sub("0", text).split()
 
 
-def chosen(printed: str, parts: str | None) -> str:
+def chosen(output: str, parts: str | None) -> str:
     """Return the paragraphs of an output that `parts` (1,3-4) names; a line `...` where some are left out."""
-    paragraphs = printed.strip("\n").split("\n\n")
+    paragraphs = output.strip("\n").split("\n\n")
     if parts is None:
         return "\n\n".join(paragraphs)
     shown: list[str] = []
@@ -110,9 +107,7 @@ def _answers() -> dict[str, str]:
 @cache
 def _run(command: str) -> str:
     """Return what a command prints here, without a configuration of this host."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        code = main([*shlex.split(command)[1:], "--config", "/dev/null"])
+    code, text = printed(shlex.split(command)[1:], "/dev/null")
     if code:
         raise ValueError(f"{command}: exit code {code}")
-    return printed.getvalue()
+    return text

@@ -60,8 +60,8 @@ class _Clock(ShiftedClock):
 @cache
 def run_in(scene: str, command: str) -> str:
     """Return what a command prints in a scene, on stdout; names of this host's folders and ports are not in it."""
-    with _folder() as folder, SCENES[scene](folder) as hidden:
-        text = _printed(shlex.split(command)[1:])
+    with _folder() as folder, SCENES[scene](folder) as hidden, contextlib.redirect_stderr(io.StringIO()):
+        _, text = printed(shlex.split(command)[1:])  # doctor's exit code is a part of what it shows
     for name, shown in hidden.items():
         text = text.replace(name, shown)
     if not text:
@@ -69,11 +69,20 @@ def run_in(scene: str, command: str) -> str:
     return text
 
 
-def _printed(words: Sequence[str]) -> str:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        main([*words, "--config", "gpuwaste.toml"])
-    return printed.getvalue()
+def printed(words: Sequence[str], config: str = "gpuwaste.toml") -> tuple[int, str]:
+    """Run a command in this process; return its exit code and what it prints on stdout."""
+    stdout = io.StringIO()
+    with contextlib.redirect_stdout(stdout):
+        code = main([*words, "--config", config])
+    return code, stdout.getvalue()
+
+
+def _made(words: Sequence[str]) -> None:
+    """Run a command that makes a part of a scene. Raises ValueError where it fails."""
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
+        code, _ = printed(words)
+    if code:
+        raise ValueError(f"gpuwaste {shlex.join(words)}: exit code {code}: {stderr.getvalue()}")
 
 
 @contextlib.contextmanager
@@ -99,7 +108,7 @@ def _empty(_folder: Path) -> Iterator[Mapping[str, str]]:
 @contextlib.contextmanager
 def _log(_folder: Path) -> Iterator[Mapping[str, str]]:
     """Write jobs.swf: a thousand jobs by a generator of the simulator."""
-    _printed(shlex.split(_LOG))
+    _made(shlex.split(_LOG))
     yield {}
 
 
@@ -182,7 +191,7 @@ def _calibrated(folder: Path) -> Iterator[Mapping[str, str]]:
     models = folder / "models"
     with contextlib.redirect_stdout(io.StringIO()):
         calibrated(folder / "calibration-l4", "l4", "NVIDIA L4")
-    _printed(["model", "train", "--times", "calibration-l4", "--name", "first", "--models-dir", str(models)])
+    _made(["model", "train", "--times", "calibration-l4", "--name", "first", "--models-dir", str(models)])
     (folder / "gpuwaste.toml").write_text(f'[common]\nmodels_dir = "{models}"\n', encoding="utf-8")
     (folder / "step.hlo").write_text(HLO.format(n=1500), encoding="utf-8")
     yield {}
