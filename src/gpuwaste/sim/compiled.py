@@ -44,11 +44,12 @@ def _keyed_by_all_sources(found: Any) -> None:
     """
     file = getattr(getattr(found, "_cache", None), "_cache_file", None)
     if file is not None:  # with NUMBA_DISABLE_JIT=1 there is none
-        file._source_stamp = _stamp(SOURCES)  # noqa: SLF001 numba has no other place for it
+        file._source_stamp = stamp(SOURCES)  # noqa: SLF001 numba has no other place for it
 
 
 @cache
-def _stamp(folders: tuple[Path, ...]) -> str:
+def stamp(folders: tuple[Path, ...]) -> str:
+    """Return the SHA-256 of all Python files below the folders, in hexadecimal."""
     found = hashlib.sha256()
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         found.update(b"%s\0" % path.name.encode() + path.read_bytes())
