@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
 
 
+@cache
+def _says_long(path: Path) -> bool:
+    return "mark.long" in path.read_text(encoding="utf-8")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker begins one when the others end; one with clusters is long.
@@ -82,6 +88,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} has a cluster: it belongs into tests/system")
         if folder in ANYWHERE and "cluster" not in marks:
             item.add_marker("anywhere")
+        if "long" in marks and not _says_long(item.path):
+            raise pytest.UsageError(f"{item.path}: write pytest.mark.long in this file: tools/odd-host looks for it")
         item.add_marker(part_of(folder, marks))
         if limit := item.get_closest_marker("timeout"):  # of a test that hangs, not of one on a busy host
             item.add_marker(pytest.mark.timeout(patient(limit.args[0])), append=False)
