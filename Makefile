@@ -26,7 +26,7 @@ build-packages: ## install the Debian packages that make rpm and make deb need (
 browser-tools: ## axe-core for tests/browser, into build/browser (npm)
 	@tools/browser-tools
 
-frameworks: $(STAMP) ## JAX for the CPU and an S3 server into build/frameworks, for tests (network)
+frameworks: ## JAX for the CPU and an S3 server into build/frameworks, for tests (network)
 	@tools/framework-venvs >/dev/null
 	@tools/framework-venvs s3 >/dev/null
 

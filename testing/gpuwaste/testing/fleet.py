@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -167,7 +168,7 @@ class Fleet:
         flying: deque[_Agent] = deque()
         for agent in self._agents:
             if len(flying) >= window:
-                self._wait_for(flying.popleft(), timeout_s)
+                self._wait_for([flying.popleft()], timeout_s)
             count += self._put(agent, first, hours, 1, final=True, minutes=60)
             agent.shipper.wake()
             flying.append(agent)
@@ -187,9 +188,7 @@ class Fleet:
 
     def wait_empty(self, timeout_s: float) -> None:
         """Wait until the hub has acknowledged all. Raises ClusterError."""
-        deadline = time.monotonic() + timeout_s
-        for agent in self._agents:
-            self._wait_for(agent, deadline - time.monotonic())
+        self._wait_for(self._agents, timeout_s)
 
     def tally(self) -> FleetTally:
         """Return the exchanges since the last call."""
@@ -204,14 +203,16 @@ class Fleet:
             agent.outbox.close()
         self._record.close()
 
-    def _wait_for(self, agent: _Agent, timeout_s: float) -> None:
-        wait_until(
-            lambda: agent.outbox.depth() == 0,
-            timeout_s,
-            f"the outbox of {node_name(agent.node)} to be empty",
-            lambda: str(self._tally.errors),
-            poll_s=0.01,
-        )
+    def _wait_for(self, agents: Iterable[_Agent], timeout_s: float) -> None:
+        waiting = {node_name(agent.node): agent.outbox for agent in agents}
+
+        def empty() -> bool:
+            for node in [node for node, outbox in waiting.items() if outbox.depth() == 0]:
+                del waiting[node]
+            return not waiting
+
+        said = "the outboxes of nodes to be empty"
+        wait_until(empty, timeout_s, said, lambda: f"{', '.join(waiting)}: {self._tally.errors}", poll_s=0.01)
 
     def _put(self, agent: _Agent, first: int, hours: int, version: int, *, final: bool, minutes: int) -> int:
         rows = [

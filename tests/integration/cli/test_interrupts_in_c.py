@@ -69,7 +69,6 @@ def work():
 
 IMPORT_BY_C = """
 from gpuwaste.store import database
-from gpuwaste.store.duckdb_connection import connect
 told, found = [], database._WithoutPandas.find_spec
 
 def find_spec(name, *more):
@@ -79,8 +78,9 @@ def find_spec(name, *more):
     return found(name, *more)
 
 def work():
+    store = database.Database.open(":memory:", "node")
     database._WithoutPandas.find_spec = find_spec
-    connect().execute("SELECT $a", {"a": 1.5})
+    store.execute("SELECT $a", {"a": 1.5})
     wait()
 """
 IMPORT_BY_PYTHON = """
