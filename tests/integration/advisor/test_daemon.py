@@ -309,8 +309,9 @@ def test_the_champion_changes_under_load_without_a_lost_request(told: LoneAdviso
     stop.set()
     asking.join()
     assert not failed
-    newest = max(shipped(hub, 1), key=lambda row: str(row["id"]))
-    assert newest["model_hash"]
+    last = told.ask(job())["id"]
+    models = {row["id"]: row["model_hash"] for row in shipped(hub, answered[0] + 1)}
+    assert models[last] == whole
 
 
 def test_a_trial_is_scored_and_not_recorded(told: LoneAdvisor, hub: LoneHub) -> None:

@@ -268,11 +268,12 @@ def test_each_superlative_of_a_sentence_is_declared() -> None:
 
 
 def test_each_share_says_of_what() -> None:
-    """Behind a share a sentence says "of", and what the fact means names the whole as well."""
+    """Behind a share or at its beginning a sentence says "of", and what the fact means names the whole as well."""
     for _, sentence in sentences():
         for place in PLACE.finditer(sentence):
             if place[1].endswith("_share"):
-                assert re.match(r" of (the|them|theirs|their|all|it|that)\b", sentence[place.end() :]), sentence
+                behind = re.match(r" of (the|them|theirs|their|all|it|that)\b", sentence[place.end() :])
+                assert behind or sentence.startswith("Of the "), sentence
     for table, name in ((table, name) for table in ("four weeks", "beyond limits") for name in all_views()):
         for entry in document(TABLES[table](), name, MONTH_LONG).facts:
             if entry.unit == "share":

@@ -12,7 +12,8 @@ from gpuwaste.views.view_query import MAX_ROWS, Answer, ViewQuery
 TITLE: Final = "End states by user and account"
 QUESTION: Final = "How do jobs end, and whose jobs fail?"
 SENTENCES: Final = (
-    "{failed_share} of the {judged} that ended failed, and {cancelled_share} of the same jobs were cancelled.",
+    "Of the {judged} that ended, {failed_share} failed.",
+    "{cancelled_share+} of them were cancelled.",
     "{timeout_share} of the jobs reached their time limit.",
     "The end state of {unknown_states+} is unknown; the shares are without them.",
     "User {top_user} had the most failed jobs: {top_user_failed}, {top_user_share} of all that failed.",

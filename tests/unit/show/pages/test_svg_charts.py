@@ -71,6 +71,19 @@ def test_any_numbers_and_names_are_drawn(  # noqa: PLR0917 what is drawn by Hypo
         assert faults_of(chart, NARROW) == []
 
 
+def test_one_series_has_a_legend_where_its_colour_is_not_in_the_title() -> None:
+    """All jobs completed: the legend says so; failed jobs under "Failed jobs", and plain bars, need none."""
+    axis = Axis(title="Jobs", unit="jobs")
+    for name, role, title, shown in (
+        ("completed", "completed", "Jobs by end state", True),
+        ("failed", "failed", "Failed jobs by user", False),
+        ("held", "main", "Jobs by day", False),
+    ):
+        one = Series(name=name, role=role, y=[3.0, 4.0])  # type: ignore[arg-type]
+        chart = Bars(title=title, x=Axis(title="Day"), y=axis, at=[0, 1], series=[one])
+        assert (name in [text.words for text in texts_of(root_of(chart_svg(chart, WIDE)))]) is shown
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_has_a_name_and_words_for_who_cannot_see_it(name: str) -> None:
     """The drawing is an image with a title and a description, which its ids refer to."""
