@@ -52,6 +52,6 @@ class PlacedStream(StreamingResponse):
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream."""
-        with self._place:
+        """Send the stream; the connection knows that it has no end, so that no stop of the hub waits for it."""
+        with self._place, scope["state"]["streaming"]():
             await super().__call__(scope, receive, send)

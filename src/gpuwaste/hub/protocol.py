@@ -1,9 +1,10 @@
 """The hub's HTTP/1.1: uvicorn's, with the deadlines and bounds that it lacks, and the peer's uid."""
 
 import asyncio
+import contextlib
 import socket
 import struct
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,7 @@ class HubProtocol(H11Protocol):
     _impatient: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _peer: Hashable = None
+    _streaming = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note the peer, and start the deadline."""
@@ -45,7 +47,8 @@ class HubProtocol(H11Protocol):
         if self.listener is not None:
             self.listener.arrived(sock.fileno())  # from here on it is counted as this connection
         uid = peer_uid(sock)
-        self.app_state = {**self.app_state, "peer_uid": uid, "ends": ends_of(sock), "cut_off": self.cut_off}
+        own = {"peer_uid": uid, "ends": ends_of(sock), "cut_off": self.cut_off, "streaming": self.streaming}
+        self.app_state = {**self.app_state, **own}
         self._peer = uid if uid is not None else (transport.get_extra_info("peername") or ("",))[0]
         self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
         self._count()
@@ -86,12 +89,27 @@ class HubProtocol(H11Protocol):
         self.limiter.have(self._peer, self)
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """End at the server's stop: a stream at once, since it has no end of its own; another answer when complete."""
+        if self._streaming:
+            self.transport.close()
+        super().shutdown()
+
     def cut_off(self) -> None:
         """Close the connection at once; unsent data is dropped."""
         sock = self.transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()
+
+    @contextlib.contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Mark the answer of the block as a stream."""
+        self._streaming = True
+        try:
+            yield
+        finally:
+            self._streaming = False
 
     def _count(self) -> None:
         """Count the connection while its request, body included, is incomplete."""

@@ -75,6 +75,14 @@ def following(rig: Rig, cookie: str, target: str) -> Iterator[Stream]:
         stream.close()
 
 
+def test_a_hub_that_stops_ends_its_streams(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """A page that follows holds up no stop, and leaves no fault in the log."""
+    with following(rig, rig.cookie(OPER), "/now/changes") as page:
+        rig.server.stop()
+        page.until("the end of the stream")
+    assert [record.message for record in caplog.records if record.name.startswith("uvicorn")] == []
+
+
 @pytest.mark.long
 def test_a_reader_is_told_of_their_own_jobs_alone(rig: Rig) -> None:
     """Bob's job ends: bob and the operator are told, alice gets signs of life alone; and no page is told what."""
