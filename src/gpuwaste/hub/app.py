@@ -10,12 +10,13 @@ from starlette.middleware.gzip import GZipMiddleware
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.refusal import BAD, LATER, Refusal
+from gpuwaste.core.refusal import BAD, LATER, NOT_FOUND, Refusal
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.middleware import HEADERS, KnownMethods, SafeHeaders, Timing
 from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.mount import Mount
 from gpuwaste.hub.openapi import DescribedApp, answers
+from gpuwaste.hub.page_answers import no_such_page
 from gpuwaste.hub.routes import add_routes
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ def _add_errors(app: FastAPI, exchange: Exchange) -> None:
         return _refused(refusal)
 
     @app.exception_handler(HTTPException)
-    async def http_error(_: Request, error: HTTPException) -> Response:
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        if error.status_code == NOT_FOUND and "text/html" in request.headers.get("accept", ""):
+            return no_such_page()
         return json_response({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))
 
     @app.exception_handler(RequestValidationError)

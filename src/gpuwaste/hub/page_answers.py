@@ -46,6 +46,12 @@ def plain(text: str, media_type: str) -> Response:
     return Response(text, HTTPStatus.OK, saved, media_type)
 
 
+def no_such_page() -> Response:
+    """Return the page for an address that no page has; it is the same for each reader."""
+    todo = ("Check the address, or go to My jobs.",)
+    return html(error_page("Not found.", "This hub has no page at this address.", todo, Frame()), NOT_FOUND)
+
+
 class Pages:
     """Answers requests for pages."""
 

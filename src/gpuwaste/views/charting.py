@@ -26,6 +26,7 @@ ROUNDED_UP: Final = f"{10 ** (1 / PER_DECADE) - 1:.0%}".replace("%", " %")
 """The largest factor by which a value is rounded up to the edge of its bin, as text."""
 _LABEL: Final = 40
 RUNS_NOTE: Final = "Jobs count in full, also at the edges of the window; a requeued job counts once per run."
+NONE_ENDED: Final = "No job ran and ended in this window."
 CUT_NOTE: Final = (
     "GPU-hours and CPU-hours outside the window do not count, as in sreport; suspended time counts as held."
 )

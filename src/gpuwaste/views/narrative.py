@@ -1,7 +1,8 @@
 """Sentences made from facts by rules: every number is the text of a fact; a sentence without its facts is left out.
 
 `{fact_id}` is the text of a fact; `{fact_id+}` also leaves the sentence out where the fact is 0. A part in brackets
-is left out where its fact has the text of a fact before it: `half waited {p50} or less[; some longer than {p95}]`.
+is left out by itself: for the same reasons, and where its fact has the text of a fact before it: `half waited {p50} or
+less[; some longer than {p95}]`.
 """
 
 import re
@@ -23,18 +24,20 @@ def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
 def complete(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
     """Return the sentences all of whose facts are known, and not 0 where they must not be; parts are resolved."""
     known = {fact.id: fact for fact in facts if fact.value is not None}
-    return [
-        _with_parts(one, known)
-        for one in sentences
-        if all(name in known and (known[name].value or not some) for name, some in PLACE.findall(one))
-    ]
+    return [_with_parts(one, known) for one in sentences if _is_true(_PART.sub("", one), known)]
+
+
+def _is_true(text: str, known: Mapping[str, Fact]) -> bool:
+    return all(name in known and (known[name].value or not some) for name, some in PLACE.findall(text))
 
 
 def _with_parts(sentence: str, known: Mapping[str, Fact]) -> str:
-    """Return a sentence without brackets, and without the parts that repeat the text of a fact before them."""
+    """Return a sentence without brackets, and without the parts that are not true or repeat a fact before them."""
 
     def part(match: re.Match[str]) -> str:
-        before = {known[name].text for name, _ in PLACE.findall(match.string[: match.start()])}
+        if not _is_true(match[1], known):
+            return ""
+        before = {known[name].text for name, _ in PLACE.findall(_PART.sub("", match.string[: match.start()]))}
         return "" if any(known[name].text in before for name, _ in PLACE.findall(match[1])) else match[1]
 
     return _PART.sub(part, sentence)

@@ -76,7 +76,8 @@ def look(view: View, asking: ViewQuery) -> Viewed:
     found = view.answer(asking)
     rows = [[_cell(cell) for cell in row] for row in found.rows[:MAX_ROWS]]
     clusters = window.clusters or [row["cluster"] for row in asking.rows("clusters")]
-    sentences = narrate(view.sentences, found.facts.found)
+    sentences = [] if found.nothing else narrate(view.sentences, found.facts.found)
+    reasons = [] if sentences else [found.nothing or "Nothing in this window."]
     document = ViewDocument(
         view=view.name,
         title=view.title,
@@ -88,10 +89,10 @@ def look(view: View, asking: ViewQuery) -> Viewed:
         columns=found.columns,
         rows=rows,
         rows_left_out=found.rows_left_out + max(0, len(found.rows) - MAX_ROWS),
-        charts=found.charts,
+        charts=[] if found.nothing else found.charts,
         facts=found.facts.found,
         narrative=sentences,
-        notes=found.notes,
+        notes=[*reasons, *found.notes],
         sql="\n".join(sql for name, sql in asking.asked.items() if name != "analytics.clusters"),
         parameters={**_plain(asking), **found.parameters},
         weight=(found.weight or weight(view.finding, found.facts.found)) if sentences else None,

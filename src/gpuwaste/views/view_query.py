@@ -64,6 +64,8 @@ class Answer:
     weight: float = 0.0
     """The size of the finding, where it is not that of FINDING (views/ranking.py)."""
     parameters: dict[str, Any] = field(default_factory=dict)
+    nothing: str = ""
+    """Why there is no data, in one sentence, where there is none: the first note, instead of sentences and charts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,13 @@ def test_unknown_paths_and_methods_are_json(filled: Rig) -> None:
     assert filled.send("DELETE", "/v1/hours").status == 405
 
 
+def test_an_unknown_page_is_a_page(filled: Rig) -> None:
+    """A browser at an address that nothing has gets words and a link home, and no JSON."""
+    found = filled.send("GET", "/dashbord", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (found.status, found.body.count(b"<h1>Not found.</h1>")) == (404, 1)
+    assert b'href="/me"' in found.body
+
+
 def test_the_api_describes_itself(filled: Rig) -> None:
     """/openapi.json names every route and the shapes of their answers."""
     found = filled.send("GET", "/openapi.json").json

@@ -13,7 +13,7 @@ from tests.unit.views.sites import DAY, MONTH, document, fact, job, store_of, vi
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.show.chart import Bars
 from gpuwaste.show.layout import Look
-from gpuwaste.show.view_document import ViewDocument, value_text
+from gpuwaste.show.view_document import ViewDocument, first_sentence, value_text
 from gpuwaste.show.view_text import view_text
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.views import catalogue as views
@@ -79,6 +79,14 @@ def test_a_log_without_gpus_has_no_gpu_hours(name: str) -> None:
     assert "GPU-H" not in view_text(found, Look())
     assert ("No GPU is recorded for these jobs." in found.notes) is (name != "node_failures")
     assert not any("GPU" in one.name for chart in found.charts for one in getattr(chart, "series", ()))
+
+
+@pytest.mark.parametrize("name", all_views())
+def test_a_window_without_jobs_says_so_in_its_first_note(name: str) -> None:
+    """A view of an empty window has one reason, which is its heading, and no chart of zeros."""
+    found = document([job(1)], name, (MONTH + 100 * DAY, MONTH + 107 * DAY))
+    assert (found.weight, found.narrative, found.charts) == (None, [], [])
+    assert re.match(r"(No|None of|Accounting has no) [^.]+\.$", first_sentence(found)), first_sentence(found)
 
 
 @pytest.mark.parametrize(

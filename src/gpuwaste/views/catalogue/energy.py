@@ -78,7 +78,7 @@ def answer(asking: ViewQuery) -> Answer:
     cpus = (_CPUS,) if any(own["cpu_energy_ms"] for own in pairs.values()) else ()
     lines = [[*_line(asking, pair, pairs[pair], drawn), *(_cpu_kwh(pairs[pair]) for _ in cpus)] for pair in order]
     if facts.found[0].value is None:
-        return Answer(facts, _COLUMNS, lines, [], [_NONE])
+        return Answer(facts, _COLUMNS, lines, [], [], nothing=_NONE)
     notes = [*_NOTES, *((_COST_NOTE,) if _priced(asking) else ()), *((_CPU_NOTE,) if cpus else ())]
     columns = (*_COLUMNS, *_cost_columns(asking), *cpus)
     return Answer(facts, columns, lines, _charts(asking, ranked, days, drawn), notes)

@@ -61,6 +61,12 @@ class Month:
     hours: Mapping[str, float]
 
     @property
+    def label(self) -> str:
+        """The name with three letters of the month, for a chart: Nov 2026 so far."""
+        month, rest = self.name.split(" ", 1)
+        return f"{month[:3]} {rest}"
+
+    @property
     def held(self) -> float:
         """All GPU-hours that jobs held."""
         return sum(self.hours.values())
@@ -75,11 +81,11 @@ def answer(asking: ViewQuery) -> Answer:
     """Query the ledger for both months, where agents report."""
     facts = ViewFacts("samples_kept")
     if not asking.rows("samples_kept")[0]["seen"]:
-        nothing = gpus_note(asking.rows("held_by_account")) or ["The store has no samples of GPUs: waste is unknown."]
-        return Answer(facts, _COLUMNS, [], [], nothing)
+        reasons = [*gpus_note(asking.rows("held_by_account")), "The store has no samples of GPUs: waste is unknown."]
+        return Answer(facts, _COLUMNS, [], [], [], nothing=reasons[0])
     this, before = (Month(name, _hours(asking, edges)) for name, edges in months(asking.window))
     if not this.held:
-        return Answer(facts, _COLUMNS, [], [], [f"No job held a GPU in {this.name}."])
+        return Answer(facts, _COLUMNS, [], [], [], nothing=f"No job held a GPU in {this.name}.")
     facts.add("held_hours", this.held, "GPU-hours", "GPU-hours held")
     facts.share("wasted_share", this.wasted, this.held, "share of the GPU-hours that was wasted")
     for kind, (_, _, means) in _KINDS.items():
@@ -149,4 +155,4 @@ def _chart(shown: Sequence[Month]) -> Bars:
         for kind, (name, role, _) in _KINDS.items()
         if any(one.hours[kind] for one in shown)
     ]
-    return sideways(TITLE, [one.name for one in shown], "%", series, of="Month")
+    return sideways(TITLE, [one.label for one in shown], "%", series, of="Month")

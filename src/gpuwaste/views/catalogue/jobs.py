@@ -84,7 +84,9 @@ def answer(asking: ViewQuery) -> Answer:
         _STEPS_NOTE.format(MAX_STEPS) if known else _NO_STEPS_NOTE,
     ]
     table = [[row[column.name] for column in _COLUMNS] for row in rows]
-    return Answer(facts, _COLUMNS, table, _charts(asking, rows), notes)
+    some = any(row[name] for row in rows for name in (*_COUNTED, "gpu_s", "cpu_s"))
+    nothing = "" if some else "No job was submitted, ran or ended in this window."
+    return Answer(facts, _COLUMNS, table, _charts(asking, rows), notes, nothing=nothing)
 
 
 def _unknown_notes(unknown: Mapping[str, int]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Final
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.show.chart import Series
 from gpuwaste.show.view_document import Column, ViewFacts, duration_text, ratio
-from gpuwaste.views.charting import RUNS_NOTE, gpus_note, sideways, without_details
+from gpuwaste.views.charting import NONE_ENDED, RUNS_NOTE, gpus_note, sideways, without_details
 from gpuwaste.views.ranking import Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
@@ -17,7 +17,8 @@ SENTENCES: Final = (
         "{array_share} of the jobs were array tasks; {interactive_share} of the jobs were interactive; "
         "{short_share} of the jobs were short."
     ),
-    "Short jobs held {short_gpu_share} of the GPU-hours, interactive jobs {interactive_gpu_share} of them.",
+    "Short jobs held {short_gpu_share+} of the GPU-hours.",
+    "Interactive jobs held {interactive_gpu_share+} of the GPU-hours.",
 )
 LARGEST: Final = Superlative("top_kind", "top_kind_share", "table", "share", labels=("kind",))
 SUPERLATIVES: Final = (LARGEST,)
@@ -70,7 +71,8 @@ def answer(asking: ViewQuery) -> Answer:
     ]
     if silent:
         notes.append(f"The log of {silent} does not record which jobs were array tasks or interactive.")
-    return Answer(facts, columns, table, [chart], notes, parameters={"short_s": SHORT_S})
+    nothing = "" if whole["runs"] else NONE_ENDED
+    return Answer(facts, columns, table, [chart], notes, parameters={"short_s": SHORT_S}, nothing=nothing)
 
 
 def _percent(share: str | float | None) -> float | None:

@@ -23,8 +23,8 @@ TITLE: Final = "Requested and used time"
 QUESTION: Final = "How much of the time that jobs request do they use?"
 SENTENCES: Final = (
     (
-        "Half of the jobs used {used_p50_share} of their time limit or less; {tenth_share} of the jobs used less than "
-        "a tenth of it."
+        "Half of the jobs used {used_p50_share} of their time limit or less[; {tenth_share+} of the jobs used less "
+        "than a tenth of it]."
     ),
     "In total, jobs used {used_share} of the time that they requested; time beyond a limit does not count.",
     "{beyond_share+} of the jobs ran beyond their limit, {beyond_s} in total.",
@@ -112,7 +112,8 @@ def answer(asking: ViewQuery) -> Answer:
     if silent and whole["runs"]:
         notes.append(f"The log of {silent} does not record which jobs were ended by their limit.")
     table = [_line(name, partitions[name], timeouts=not silent) for name in (*ranked.groups, *small.groups)]
-    return Answer(facts, _COLUMNS, table, _charts(bins, parts), notes)
+    nothing = "" if whole["runs"] else "No job with a time limit ran and ended in this window."
+    return Answer(facts, _COLUMNS, table, _charts(bins, parts), notes, nothing=nothing)
 
 
 def _median(parts: list[dict[str, Any]]) -> float | None:

@@ -54,7 +54,7 @@ def answer(asking: ViewQuery) -> Answer:
     facts.add("ended", ended, "jobs", "jobs that ended")
     if silent := without_details(asking):
         note = f"The log of {silent} does not record which jobs a failed node ended."
-        return Answer(facts, _COLUMNS, [], [], [note], parameters={"gap_s": GAP_S})
+        return Answer(facts, _COLUMNS, [], [], [], parameters={"gap_s": GAP_S}, nothing=note)
     facts.add("failed", failed, "jobs", "jobs that a failed node ended")
     if ended and not failed:
         facts.add("none_failed", "No job", "", "jobs that a failed node ended, if there is none")
@@ -79,7 +79,8 @@ def answer(asking: ViewQuery) -> Answer:
     ]
     if failed > len(rows):
         notes.append(f"Groups and nodes are of the first {len(rows)} lost jobs.")
-    return Answer(facts, _COLUMNS, table, [chart] if ranked.names else [], notes, parameters={"gap_s": GAP_S})
+    charts, nothing = [chart] if ranked.names else [], "" if ended else "No job ended in this window."
+    return Answer(facts, _COLUMNS, table, charts, notes, parameters={"gap_s": GAP_S}, nothing=nothing)
 
 
 def _nodes(text: str) -> frozenset[str]:

@@ -49,5 +49,6 @@ def answer(asking: ViewQuery) -> Answer:
     table = [[first + r["block"] * window.block, r["runs"], r["below_q50"], r["below_q90"]] for r in rows]
     notes = [RUNS_NOTE, f"Each row covers {window.block // DAY_S} days; a job at its time limit counts with the limit."]
     if not rows:
-        notes = ["None of these jobs has a predicted run time: the store has no verdicts of an advisor on them."]
+        reason = "None of these jobs has a predicted run time: the store has no verdicts of an advisor on them."
+        return Answer(facts, _COLUMNS, [], [], [], nothing=reason)
     return Answer(facts, _COLUMNS, table, charts, notes)

@@ -49,10 +49,10 @@ def answer(asking: ViewQuery) -> Answer:
     """Query the bins; the lowest and the highest bins with a fifth of the jobs are compared."""
     facts = ViewFacts("priority")
     if unknown := without_waits(asking):
-        return Answer(facts, _COLUMNS, [], [], [unknown])
+        return Answer(facts, _COLUMNS, [], [], [], nothing=unknown)
     rows = asking.rows("priority")
     if not rows:
-        return Answer(facts, _COLUMNS, [], [], ["Accounting has no priority of these jobs."])
+        return Answer(facts, _COLUMNS, [], [], [], nothing="Accounting has no priority of these jobs.")
     classes: dict[int, Counter[int]] = {}
     for row in rows:
         classes.setdefault(row["x"], Counter())[row["y"]] += row["runs"]
@@ -63,7 +63,8 @@ def answer(asking: ViewQuery) -> Answer:
         [_edge(x), _edge(x + 1), own.total(), *(_quantile(own, share) for share in (0.5, 0.95))]
         for x, own in sorted(classes.items())
     ]
-    return Answer(facts, _COLUMNS, table, [_chart(rows)], _NOTES)
+    nothing = "" if len(classes) > 1 else "All jobs that started in this window had about the same priority."
+    return Answer(facts, _COLUMNS, table, [_chart(rows)], _NOTES, nothing=nothing)
 
 
 def _add_ends(facts: ViewFacts, classes: dict[int, Counter[int]]) -> None:

@@ -35,7 +35,7 @@ _DAYS: Final = 92
 def answer(asking: ViewQuery) -> Answer:
     """Query each hour."""
     if unknown := without_waits(asking):
-        return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [unknown])
+        return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [], nothing=unknown)
     window = asking.window
     rows = asking.rows("queue")
     lengths = [min(HOUR_S, window.end - window.start - row["hour"] * HOUR_S) for row in rows]
@@ -70,7 +70,8 @@ def answer(asking: ViewQuery) -> Answer:
         "A job waits from its submission to its start, or to its end if it never starts; held jobs count too.",
         "Each value is the mean over an hour.",
     ]
-    return Answer(_facts(asking, depth, lengths, means), _COLUMNS, table, [grid], notes)
+    nothing = "" if any(depth) else "No job waited in this window."
+    return Answer(_facts(asking, depth, lengths, means), _COLUMNS, table, [grid], notes, nothing=nothing)
 
 
 def _facts(asking: ViewQuery, depth: list[float], lengths: list[int], means: list[float | None]) -> ViewFacts:

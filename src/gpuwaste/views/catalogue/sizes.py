@@ -7,6 +7,7 @@ from gpuwaste.show.chart import Axis, Chart
 from gpuwaste.show.view_document import Column, ViewFacts
 from gpuwaste.views.charting import (
     ENDS,
+    NONE_ENDED,
     RUNS_NOTE,
     binned,
     columns_needed,
@@ -68,7 +69,7 @@ def answer(asking: ViewQuery) -> Answer:
         RUNS_NOTE,
         "Only jobs that started and have ended count, by their GPUs where they have any.",
     ]
-    return Answer(_facts(classes), _COLUMNS, table, _charts(rows), notes)
+    return Answer(_facts(classes), _COLUMNS, table, _charts(rows), notes, nothing="" if rows else NONE_ENDED)
 
 
 def _facts(classes: dict[tuple[int, int], dict[str, int]]) -> ViewFacts:

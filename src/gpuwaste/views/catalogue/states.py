@@ -70,7 +70,8 @@ def answer(asking: ViewQuery) -> Answer:
         notes.append(
             f"The log of {silent} does not record which jobs a time limit, a failed node or used-up memory ended."
         )
-    return Answer(facts, _COLUMNS, table, _charts(rows, ranked), notes, rows_left_out=max(0, len(rows) - MAX_ROWS))
+    left_out, nothing = max(0, len(rows) - MAX_ROWS), "" if ended else "No job ended in this window."
+    return Answer(facts, _COLUMNS, table, _charts(rows, ranked), notes, rows_left_out=left_out, nothing=nothing)
 
 
 def _cell(row: dict[str, Any], name: str, silent: str) -> Cell:

@@ -14,7 +14,7 @@ TITLE: Final = "Waits"
 QUESTION: Final = "How long do jobs wait, by partition, size and hour of submission?"
 SENTENCES: Final = (
     "Half of the jobs that started waited {wait_p50_s} or less[; one in twenty waited longer than {wait_p95_s}].",
-    "The longest wait was {wait_longest_s}; {wait_long_share} of the jobs waited longer than an hour.",
+    "The longest wait was {wait_longest_s}[; {wait_long_share+} of the jobs waited longer than an hour].",
     (
         "Jobs of {slow_group} waited longest: one in twenty longer than {slow_p95_s} (of the groups with "
         "{enough_jobs} or more)."
@@ -46,7 +46,7 @@ _QUANTILES: Final = (0.5, 0.95)
 def answer(asking: ViewQuery) -> Answer:
     """Query the groups, all jobs, and the bins by hour and by day."""
     if unknown := without_waits(asking):
-        return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [unknown])
+        return Answer(ViewFacts("without_waits"), _COLUMNS, [], [], [], nothing=unknown)
     groups, (whole,) = asking.rows("waits"), asking.rows("waits_all")
     bins = asking.answer("waits_bins").rows
     facts = ViewFacts("waits_all")
@@ -82,7 +82,9 @@ def answer(asking: ViewQuery) -> Answer:
         f"Hours of the day are {zone}; hourly waits are rounded up by at most {ROUNDED_UP}.",
         *_left_out(ranked, small),
     ]
-    return Answer(facts, _COLUMNS, table, _charts(ranked if ranked.names else small, hours, zone), notes)
+    charts = _charts(ranked if ranked.names else small, hours, zone)
+    nothing = "" if whole["runs"] else "No job started in this window."
+    return Answer(facts, _COLUMNS, table, charts, notes, nothing=nothing)
 
 
 def _ranked(groups: list[dict[str, Any]]) -> tuple[Ranking[dict[str, Any]], Ranking[dict[str, Any]]]:

@@ -103,7 +103,9 @@ def answer(asking: ViewQuery) -> Answer:
         ),
     ]
     bars = _causes_of_accounts(causes, ranked["account"])
-    return Answer(facts, _COLUMNS, lines, [*_by_whom(ranked), *_by_cause(bars, by_cause)], notes)
+    charts = [*_by_whom(ranked), *_by_cause(bars, by_cause)]
+    nothing = "" if any(own["alloc_ms"] for own in held.values()) else "No job held a GPU in this window."
+    return Answer(facts, _COLUMNS, lines, charts, notes, nothing=nothing)
 
 
 def _causes_of_accounts(
@@ -193,5 +195,6 @@ def _held(asking: ViewQuery) -> Answer:
     held = sum(row["gpu_s"] for row in rows) / HOUR_S
     facts.add("held_only_hours", held, "GPU-hours", "GPU-hours held")
     lines = [[row["user"], row["account"], row["gpu_s"] / HOUR_S, None, None, row["gpu_s"] / HOUR_S] for row in rows]
-    unknown = gpus_note(rows) or ["The store has no samples of GPUs: waste is unknown."]
-    return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, *unknown])
+    if nothing := gpus_note(rows):
+        return Answer(facts, _COLUMNS, lines, [], [], nothing=nothing[0])
+    return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, "The store has no samples of GPUs: waste is unknown."])
