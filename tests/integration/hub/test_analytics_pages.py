@@ -1,6 +1,7 @@
 """The pages of views: for operators, with each form at the same path, and links that stay true."""
 
 import json
+import time
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -57,7 +58,8 @@ def test_each_view_is_a_page(filled: Rig, view: str) -> None:
 
 def test_the_dashboard_is_fetched_by_a_page_of_links(hub: Rig) -> None:
     """The first page has a link to each view at once and the address of the charts; after these it has them itself."""
-    filled = with_jobs(hub)
+    filled, now = with_jobs(hub), int(time.time())
+    upsert_jobs(hub.store, [record(9, "alice", submit=now - 7300, start=now - 7200, end=now - 3600, elapsed_s=3600)])
     assert 'href="/analytics"' in filled.page(OPER, "/me").body.decode()
     first = filled.page(OPER, "/analytics?days=90").body.decode()
     assert all(f'href="/analytics/{view}?days=90"' in first for view in VIEWS)
