@@ -37,7 +37,7 @@ def _with_parts(sentence: str, known: Mapping[str, Fact]) -> str:
     def part(match: re.Match[str]) -> str:
         if not _is_true(match[1], known):
             return ""
-        before = {known[name].text for name, _ in PLACE.findall(_PART.sub("", match.string[: match.start()]))}
+        before = {known[name].text for name, _ in PLACE.findall(match.string[: match.start()]) if name in known}
         return "" if any(known[name].text in before for name, _ in PLACE.findall(match[1])) else match[1]
 
     return _PART.sub(part, sentence)

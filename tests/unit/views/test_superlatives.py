@@ -273,7 +273,8 @@ def test_each_share_says_of_what() -> None:
         for place in PLACE.finditer(sentence):
             if place[1].endswith("_share"):
                 behind = re.match(r" of (the|them|theirs|their|all|it|that)\b", sentence[place.end() :])
-                assert behind or sentence.startswith("Of the "), sentence
+                before = re.fullmatch(r"Of the \{\w+\} [^{},]+, ", sentence[: place.start()])
+                assert behind or before, sentence
     for table, name in ((table, name) for table in ("four weeks", "beyond limits") for name in all_views()):
         for entry in document(TABLES[table](), name, MONTH_LONG).facts:
             if entry.unit == "share":

@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from gpuwaste.show.chart import Axis, Bars, Series
+from gpuwaste.show.chart import Axis, Bars
 from gpuwaste.show.charts import frame
 from gpuwaste.show.charts.frame import LINE, Drawn, Plot, Sheet
 from gpuwaste.show.charts.labels import label, listed, width
@@ -79,7 +79,7 @@ def draw(chart: Bars, sheet: Sheet) -> Drawn:
     slots = slots_of(chart.at, series, chart.x)
     names = names_of(chart.at, chart.x) if chart.x.scale == "category" else []
     words = place_words(chart.x, sheet.zone, names)
-    top, y = frame.head(chart.title, _legend(chart.title, series, sheet.key), sheet)
+    top, y = frame.head(chart.title, frame.legend_entries(chart.title, series, sheet.key), sheet)
     lying = bool(names) and (chart.sideways or not _fits(names, sheet.width))
     kept = slots[:_MOST_ROWS] if lying else slots[: sheet.width // 8] if names else fewer(slots, sheet.width // 3)
     if not slots:
@@ -92,12 +92,6 @@ def draw(chart: Bars, sheet: Sheet) -> Drawn:
         height += LINE
     told = f"Bars of {frame.axis_words(chart.y, sheet.zone)} at {len(slots):,} positions: {listed(series)}."
     return Drawn(joined(parts), height, f"{told} {summary(slots, series, chart.y.unit, words)}")
-
-
-def _legend(title: str, series: Sequence[Series], key: str) -> list[frame.LegendEntry]:
-    """Return the legend's lines; none for one series that the title names or whose colour stands for nothing."""
-    plain = len(series) == 1 and (series[0].role == "main" or series[0].name.lower() in title.lower())
-    return [] if plain else frame.entries(series, key)
 
 
 def _upright(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, sheet: Sheet) -> tuple[Markup, float]:

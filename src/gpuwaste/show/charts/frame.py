@@ -273,6 +273,12 @@ def _apart(scale: Scale, plot: Plot, room: tuple[float, float], period: float) -
     return found
 
 
+def legend_entries(title: str, series: Sequence[Series | Layer], key: str) -> list[LegendEntry]:
+    """Return the legend's lines; none for one series that the title names or whose colour stands for nothing."""
+    plain = len(series) == 1 and (series[0].role == "main" or series[0].name.lower() in title.lower())
+    return [] if plain else entries(series, key)
+
+
 def entries(series: Sequence[Series | Layer], key: str) -> list[LegendEntry]:
     """Return the legend's line for each series: the second of a role is `r2`, the third `r3`, up to `r4`."""
     seen: Counter[str] = Counter()

@@ -32,7 +32,8 @@ def draw(chart: Lines, sheet: Sheet) -> Drawn:
     names = names_of(chart.at, chart.x) if chart.x.scale == "category" else []
     band = _band(chart)
     entries = frame.entries(series, sheet.key)
-    legend = [LegendEntry(entry.text, f"{entry.kind} stroke") for entry in entries] if len(entries) > 1 else []
+    named = frame.legend_entries(chart.title, series, sheet.key)
+    legend = [LegendEntry(entry.text, f"{entry.kind} stroke") for entry in named]
     top, y = frame.head(chart.title, [*legend, *([LegendEntry("range", "band")] if any(band) else [])], sheet)
     up = _scale(chart.y, slots, band)
     high = sheet.height(_HEIGHT)
