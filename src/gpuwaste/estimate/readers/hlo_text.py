@@ -13,7 +13,8 @@ from msgspec import Struct
 from gpuwaste.core.errors import ParseError
 from gpuwaste.estimate.readers.hlo_shape import MAX_DEPTH, Type, Types
 
-_LEADING: Final = re.compile(rb"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+# No possessive group around alternatives: Python 3.11.2, that of Debian 12, takes them for no match.
+_LEADING: Final = re.compile(rb"(?:\s++|//[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*")
 _MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|//|/\*', re.DOTALL)
 """A text in quotes, which may contain anything, or the beginning of a comment. Every match is used once: linear."""
 MAX_INSTRUCTIONS: Final = 400_000
