@@ -62,7 +62,7 @@ def _fake() -> Subject:
         restarts=0,
         node_list="gpu1",
         n_nodes=1,
-        nodes={"gpu1": GresOnNode((0, 1), 2, ("a100",))},
+        nodes={"gpu1": GresOnNode((0, 1), 2, ("a100",), cpus=1, memory_b=1 << 30)},
         time_limit_s=600,
         tres="cpu=1,gres/gpu=2",
         req_tres="cpu=1,gres/gpu=2",
@@ -116,7 +116,9 @@ def test_a_client_keeps_its_contract(subject: Subject) -> None:
 def _jobs(subject: Subject) -> None:
     (job,) = subject.client.job(subject.job_id)
     assert (job.user, job.name, job.state, job.partition) == ("alice", "train", "RUNNING", "gpu")
-    assert job.nodes["gpu1"] == GresOnNode((0, 1), 2, ("a100",))
+    held = job.nodes["gpu1"]
+    assert (held.positions, held.gpus, held.types, held.cpus) == ((0, 1), 2, ("a100",), 1)
+    assert held.memory_b
     assert job.start is not None
     assert abs(job.start - time.time()) < 600
     assert job in subject.client.jobs()

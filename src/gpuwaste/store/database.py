@@ -29,7 +29,7 @@ from gpuwaste.store.duckdb_connection import Cursor, connect, leave_statement, r
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
 SCHEMA_FILES: Final[Mapping[Schema, tuple[str, ...]]] = {
-    "hub": tuple(f"hub/schema/{subject}.sql" for subject in ("jobs", "ledger", "advice", "act", "kernel")),
+    "hub": tuple(f"hub/schema/{subject}.sql" for subject in ("jobs", "machine", "ledger", "advice", "act", "kernel")),
     "node": ("node/schema.sql",),
 }
 _PAGE: Final = 10_000

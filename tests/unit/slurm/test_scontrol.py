@@ -33,7 +33,7 @@ def test_reads_each_field() -> None:
     assert (first.submit, first.start, first.end) == (1700000000, 1700000100, 1700000700)
     assert (first.state, first.partition, first.qos, first.restarts) == ("RUNNING", "gpu", "normal", 1)
     assert (first.n_nodes, first.node_list, first.time_limit_s) == (1, "gpu1", 600)
-    assert first.nodes == {"gpu1": GresOnNode((0, 1), 2, ("a100",))}
+    assert first.nodes == {"gpu1": GresOnNode((0, 1), 2, ("a100",), cpus=4, memory_b=100 << 20)}
     assert (first.batch, first.exclusive, first.suspended_at) == (True, False, None)
     assert first.tres == "cpu=4,mem=100M,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2"
 

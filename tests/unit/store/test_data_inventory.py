@@ -33,6 +33,9 @@ def test_a_retention_is_a_key_of_the_configuration() -> None:
 
 
 def test_what_names_people_is_deleted_at_some_time_or_said_to_stay() -> None:
-    """Only these tables with names are kept for ever: what accounting and its judgement say, and imported history."""
+    """Only these tables with names are kept for ever: what accounting and its judgement say, and imported history.
+
+    A reservation can be named after its user, as in the runs that ask for it.
+    """
     forever = {name for name, stored in INVENTORY.items() if stored.personal and str(stored.kept).startswith("forever")}
-    assert forever == {"jobs", "steps", "judged", "day_sums", "day_reasons", "imports", "pages"}
+    assert forever == {"jobs", "steps", "judged", "day_sums", "day_reasons", "imports", "pages", "machine_reservations"}

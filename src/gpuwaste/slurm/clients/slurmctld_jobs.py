@@ -8,7 +8,7 @@ cannot be distinguished from an imitation is rejected, as is every record whose 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
@@ -19,6 +19,7 @@ from gpuwaste.slurm.formats.gpu_positions import GresOnNode, job_gres_on_node
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.formats.slurm_times import parse_time_s
 from gpuwaste.slurm.site.site_fields import WHOLE_NODES, fields_of
+from gpuwaste.slurm.site.slurm_values import MIB
 from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 
 _HEADER = re.compile(r"^JobId=(\d{1,10})((?: \w+=\S+)*?) JobName=", re.MULTILINE | re.ASCII)
@@ -31,7 +32,7 @@ _USER_OF_NAMED = re.compile(rf"(?:{_SLUID_TEXT})?(?:{_HET_SET_TEXT})?{_USER_TEXT
 _HET_SET = re.compile(rf"{_HET_SET_TEXT}\Z", re.ASCII)
 _SLUID = re.compile(rf"{_SLUID_TEXT}\Z", re.ASCII)
 _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
-_NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")
+_NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=(\S*) Mem=(\S*) GRES=(\S*)")
 _SHARING = re.compile(r"\sOverSubscribe=(\S+)(?: Exclusive=(\S+))? Contiguous=")
 _RESERVATION = re.compile(rf" DelayBoot=\S*{_BREAK}Reservation=(\S+)")
 _DIGITS = re.compile(r"\d{1,12}", re.ASCII)
@@ -185,13 +186,26 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
 
 def _nodes(head: str) -> dict[str, GresOnNode]:
     found: dict[str, GresOnNode] = {}
-    for hostlist, gres in _NODES.findall(head):
-        held = job_gres_on_node(gres)
+    for hostlist, cpu_ids, memory, gres in _NODES.findall(head):
+        held = replace(job_gres_on_node(gres), cpus=_cpus(cpu_ids), memory_b=_mib(memory))
         for node in expand(hostlist):
             if node in found:
                 raise ParseError(f"node {node} occurs in two Nodes= lines")
             found[node] = held
     return found
+
+
+def _cpus(ids: str) -> int | None:
+    """Count `0-3,8`; None for anything else."""
+    try:
+        return len(expand(f"[{ids}]")) if ids else 0
+    except ParseError:
+        return None
+
+
+def _mib(text: str) -> int | None:
+    """Return bytes of a number of MiB, None for anything else."""
+    return int(text) * MIB if _DIGITS.fullmatch(text) else None
 
 
 def _printed_id(job_id: str, ids: "_Fields") -> str:

@@ -56,13 +56,16 @@ class GresOnNode:
     """What one job holds on one node.
 
     `positions` are those of the GPUs, or else of the GPUs whose shards or MPS the job holds, where Slurm prints them.
-    `gpus` is the printed count: larger than `positions` where Slurm names no device.
+    `gpus` is the printed count: larger than `positions` where Slurm names no device. CPUs and memory are None where
+    they are not known.
     """
 
     positions: tuple[int, ...] = ()
     gpus: int = 0
     types: tuple[str, ...] = ()
     shards: int = 0
+    cpus: int | None = None
+    memory_b: int | None = None
 
 
 def parse_gres(text: str) -> list[GresEntry]:

@@ -92,6 +92,10 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         FOREVER, owner="user",
     ),
     "steps": StoredTable(_columns(typed="name", site="cluster state", own="step"), FOREVER, owner="run"),
+    "machine_nodes": StoredTable(_columns(site="cluster node gpu_type partitions features"), FOREVER),
+    "machine_outages": StoredTable(_columns(site="cluster node state"), FOREVER),
+    "machine_reservations": StoredTable(_columns(mention="name", site="cluster nodes flags"), FOREVER),
+    "held_on_node": StoredTable(_columns(site="cluster node"), FOREVER),
     "hours": StoredTable(
         _columns(site="cluster node gpu_uuid", own="unknown_reason map_source confidence"),
         "until they are summed by day (`hub.rollup_days`)",
