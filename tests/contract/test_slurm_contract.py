@@ -109,7 +109,7 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
 
 def test_a_client_keeps_its_contract(subject: Subject) -> None:
     """One running job, seen from every side that a client has."""
-    for check in (_jobs, _request, _site, _node, _accounting, _people):
+    for check in (_jobs, _request, _site, _node, _accounting, _people, _past):
         check(subject)
 
 
@@ -170,6 +170,12 @@ def _people(subject: Subject) -> None:
     places = subject.client.account_places(["proj1"])
     assert [(p.account, p.parent) for p in places if not p.user] == [("proj1", "root")]
     assert {p.cluster for p in places} == {subject.client.cluster_name()}
+
+
+def _past(subject: Subject) -> None:
+    since = int(time.time()) - 3600
+    assert not subject.client.outages(since).bad
+    assert (subject.client.reservations(since).bad, subject.client.reservations().bad) == (0, 0)
 
 
 def _until(ask: Callable[[], _T]) -> _T:

@@ -6,7 +6,7 @@ two queries, and all that wait for a job share the answer.
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -40,6 +40,13 @@ _UNANSWERED: Final = log_event.warning(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class JobsSeen:
+    """Jobs that slurmctld has just printed."""
+
+    jobs: Sequence[RunningJob]
+
+
 @dataclass(slots=True)
 class _MapEntry:
     """The answer for one job id; `run` None means that slurmctld and accounting have no such run.
@@ -64,13 +71,21 @@ class GpuAssignments(Part):
     """Answers from memory, and queries slurmctld for what is missing."""
 
     def __init__(
-        self, slurm: SlurmClient, store: HubStore, site: ClusterFacts, clock: Clock, min_interval_s: float = 2.0
+        self,
+        slurm: SlurmClient,
+        store: HubStore,
+        site: ClusterFacts,
+        clock: Clock,
+        min_interval_s: float = 2.0,
+        *,
+        publish: Callable[[JobsSeen], object] = lambda _: None,
     ) -> None:
         self._slurm = slurm
         self._store = store
         self._site = site
         self._clock = clock
         self.min_interval_s = min_interval_s
+        self._publish = publish
         self._lock = threading.RLock()
         self._entries: dict[int, _MapEntry] = {}
         self._waiting: dict[int, list[tuple[str, Future[Answer]]]] = {}
@@ -83,8 +98,9 @@ class GpuAssignments(Part):
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
         ports, least_s = parts.get(HostPorts), parts.get(Config).hub.map_min_interval_s
-        part = cls(ports.slurm, parts.get(HubStore), parts.get(ClusterFacts), ports.clock, least_s)
-        parts.get(Bus).subscribe(RunsStored, lambda event: part.learn(event.records))
+        store, site, bus = parts.get(HubStore), parts.get(ClusterFacts), parts.get(Bus)
+        part = cls(ports.slurm, store, site, ports.clock, least_s, publish=bus.publish)
+        bus.subscribe(RunsStored, lambda event: part.learn(event.records))
         return part
 
     def before_start(self) -> None:
@@ -179,6 +195,7 @@ class GpuAssignments(Part):
                 self.questions["job"] += 1
                 jobs = self._slurm.job(asked[0])
             self._settle(asked, jobs, everything=everything)
+            self._publish(JobsSeen(jobs))
         except GpuwasteError as error:
             _UNANSWERED.log(error=error)
             with self._lock:

@@ -12,6 +12,7 @@ from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.site.associations import AccountPlace
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.live_site import live_model
+from gpuwaste.slurm.site.machine_events import NodeOutage, PrintedRows, ReservedNodes
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 
@@ -19,7 +20,8 @@ from gpuwaste.slurm.submit.job_request import JobRequest
 class FakeSlurm:
     """Set the fields, then pass it where a SlurmClient is asked for.
 
-    `failure` set: every method raises SlurmError with that text. `rpcs` counts the calls that would reach slurmctld
+    `failure` set: every method raises SlurmError with that text; `no_slurmdbd` set: those that read the past of the
+    machine do. `rpcs` counts the calls that would reach slurmctld
     or slurmdbd, as CommandClient does.
     """
 
@@ -34,7 +36,10 @@ class FakeSlurm:
     places: Sequence[AccountPlace] | None = None  # None: every account with coordinators, in the cluster
     devices: dict[str, list[DevicePosition]] = field(default_factory=dict)
     model: ClusterModel | None = None
+    outage_list: Sequence[NodeOutage] = ()
+    reservation_list: Sequence[ReservedNodes] = ()
     failure: str = ""
+    no_slurmdbd: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
 
     def cluster_name(self) -> str:
@@ -100,12 +105,30 @@ class FakeSlurm:
         self._rpc("scontrol")
         return self.model or live_model(self.config())
 
+    def outages(self, since: int) -> PrintedRows[NodeOutage]:
+        """Return those from then on."""
+        self._past()
+        return PrintedRows(tuple(one for one in self.outage_list if one.end is None or one.end > since))
+
+    def reservations(self, since: int | None = None) -> PrintedRows[ReservedNodes]:
+        """Return those from then on; None: all."""
+        if since is None:
+            self._rpc("scontrol")
+            return PrintedRows(tuple(self.reservation_list))
+        self._past()
+        return PrintedRows(tuple(one for one in self.reservation_list if one.end > since))
+
     def device_list(self, node: str) -> list[DevicePosition]:
         """Return the node's GPUs; an unknown node is an error, as with slurmd."""
         self._fail()
         if node not in self.devices:
             raise SlurmError(f"slurmd -G -N {node}: exit code 1: no such node")
         return list(self.devices[node])
+
+    def _past(self) -> None:
+        if self.no_slurmdbd:
+            raise SlurmError(self.no_slurmdbd)
+        self._rpc("sacctmgr")
 
     def _rpc(self, command: str) -> None:
         self._fail()

@@ -14,7 +14,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import mark_of
 from gpuwaste.store.hub.json_rows import to_json
 
-Kind = Literal["machine", "machine_events", "machine_reservations", "machine_inferred"]
+Kind = Literal["machine_events", "machine_reservations"]
 MOST: Final = (1 << 31) - 1  # of an INTEGER
 _LONGEST: Final = 4096  # characters of a node's partitions or features
 _NOT_INSTALLED: Final = "FUTURE"
@@ -43,16 +43,17 @@ def write_nodes(db: Database, cluster: str, nodes: Iterable[Node], now: int) -> 
     found = {n.name: configuration(n, now) for n in nodes if _NOT_INSTALLED not in n.state.upper().split("+")}
     if not found:
         return False
-    if mark_of(db, f"machine_inferred:{cluster}"):
+    if mark(db, "machine_inferred", cluster):
         clear_nodes(db, cluster)
         set_mark(db, "machine_inferred", cluster, 0)
+        set_mark(db, "machine", cluster, now)
     known = {row[0]: MachineNode(*row) for row in db.run("machine_nodes_now", {"cluster": cluster}).fetchall()}
     ended = [name for name, node in known.items() if name not in found or _differ(found[name], node)]
     begun = [node for name, node in found.items() if name not in known or _differ(node, known[name])]
     if ended:
         db.run("machine_nodes_close", {"cluster": cluster, "nodes": ended, "now": now}).fetchall()
     add_nodes(db, cluster, begun)
-    if mark_of(db, f"machine:{cluster}") is None:
+    if mark(db, "machine", cluster) is None:
         set_mark(db, "machine", cluster, now)
     return bool(ended or begun)
 
@@ -67,10 +68,10 @@ def clear_nodes(db: Database, cluster: str) -> None:
     db.run("machine_nodes_clear", {"cluster": cluster}).fetchall()
 
 
-def replace_outages(db: Database, cluster: str, outages: Iterable[NodeOutage], since: int, until: int) -> bool:
-    """Replace the stored outages that reach beyond `since` by those of an answer of slurmdbd. Raises StoreError.
+def replace_outages(db: Database, cluster: str, outages: Iterable[NodeOutage], since: int) -> bool:
+    """Replace the stored outages that reach beyond `since`, UTC seconds; returns whether any changed.
 
-    Returns whether there was a change. The answer is complete from `since` until `until`.
+    Raises StoreError.
     """
     new = {(one.node, one.start): one for one in outages if one.end is None or one.end > since}
     old = stored_outages(db, cluster, since, NEVER)
@@ -79,7 +80,6 @@ def replace_outages(db: Database, cluster: str, outages: Iterable[NodeOutage], s
         db.run("machine_outages_clear", {"cluster": cluster, "since": since}).fetchall()
         rows = [{"node": o.node, "start": o.start, "end": o.end, "state": o.state} for o in new.values()]
         _add(db, "machine_outages_add", cluster, rows)
-    _complete(db, "machine_events", cluster, since, until)
     return changed
 
 
@@ -89,8 +89,8 @@ def stored_outages(db: Database, cluster: str, since: int, until: int) -> list[N
     return [NodeOutage(*row) for row in db.run("machine_outages_of", window).fetchall()]
 
 
-def replace_reservations(db: Database, cluster: str, reserved: Iterable[ReservedNodes], since: int, until: int) -> bool:
-    """Replace reservations as `replace_outages` does outages: also those that begin later than `until`."""
+def replace_reservations(db: Database, cluster: str, reserved: Iterable[ReservedNodes], since: int) -> bool:
+    """Replace reservations as `replace_outages` does outages. Raises StoreError."""
     new = {(one.name, one.start, one.nodes): one for one in reserved if one.end > since}
     rows = [{"name": r.name, "start": r.start, "end": r.end, "nodes": r.nodes, "flags": r.flags} for r in new.values()]
     old = stored_reservations(db, cluster, since, NEVER)
@@ -98,7 +98,6 @@ def replace_reservations(db: Database, cluster: str, reserved: Iterable[Reserved
     if changed:
         db.run("machine_reservations_clear", {"cluster": cluster, "since": since}).fetchall()
         _add(db, "machine_reservations_add", cluster, rows)
-    _complete(db, "machine_reservations", cluster, since, until)
     return changed
 
 
@@ -129,6 +128,19 @@ def add_held(db: Database, cluster: str, rows: Sequence[dict[str, Any]]) -> None
     _add(db, "machine_held_add", cluster, rows)
 
 
+def set_complete(db: Database, kind: Kind, cluster: str, since: int, until: int) -> None:
+    """Note that what is stored is complete from `since` until `until`. Raises StoreError."""
+    first = mark(db, kind, cluster)
+    if first is None or since < first:
+        set_mark(db, kind, cluster, since)
+    set_mark(db, f"{kind}_until", cluster, until)
+
+
+def mark(db: Database, kind: str, cluster: str) -> int | None:
+    """Return a mark of a cluster. Raises StoreError."""
+    return mark_of(db, f"{kind}:{cluster}")
+
+
 def set_mark(db: Database, kind: str, cluster: str, value: int) -> None:
     """Set a mark of a cluster. Raises StoreError."""
     db.run("mark_set", {"key": f"{kind}:{cluster}", "value": value}).fetchall()
@@ -136,25 +148,14 @@ def set_mark(db: Database, kind: str, cluster: str, value: int) -> None:
 
 def machine_known(db: Database, cluster: str) -> MachineKnown:
     """Return from when on, and until when, what is known. Raises StoreError."""
-
-    def mark(kind: str) -> int | None:
-        return mark_of(db, f"{kind}:{cluster}")
-
     return MachineKnown(
-        nodes=mark("machine"),
-        events=mark("machine_events"),
-        events_until=mark("machine_events_until"),
-        reservations=mark("machine_reservations"),
-        reservations_until=mark("machine_reservations_until"),
-        inferred=bool(mark("machine_inferred")),
+        nodes=mark(db, "machine", cluster),
+        events=mark(db, "machine_events", cluster),
+        events_until=mark(db, "machine_events_until", cluster),
+        reservations=mark(db, "machine_reservations", cluster),
+        reservations_until=mark(db, "machine_reservations_until", cluster),
+        inferred=bool(mark(db, "machine_inferred", cluster)),
     )
-
-
-def _complete(db: Database, kind: str, cluster: str, since: int, until: int) -> None:
-    first = mark_of(db, f"{kind}:{cluster}")
-    if first is None or since < first:
-        set_mark(db, kind, cluster, since)
-    set_mark(db, f"{kind}_until", cluster, until)
 
 
 def _add(db: Database, query: str, cluster: str, rows: Sequence[dict[str, Any]]) -> None:

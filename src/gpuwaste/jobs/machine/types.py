@@ -59,7 +59,8 @@ class MachineKnown:
     """From when on something is known of a cluster's machine; None: nothing is.
 
     `nodes`: since when the configuration is recorded, ALWAYS for that of a file. `events`, `reservations`: since when
-    there are outages and reservations, and until when they are complete. `inferred`: nodes are only what runs held.
+    there are outages and reservations, and until when slurmdbd has told them completely; None: they are those that
+    slurmctld had when it was read. `inferred`: nodes are only what runs held.
     """
 
     nodes: int | None = None

@@ -10,6 +10,7 @@ from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.site.associations import AccountPlace
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
+from gpuwaste.slurm.site.machine_events import NodeOutage, PrintedRows, ReservedNodes
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 
@@ -61,6 +62,14 @@ class SlurmClient(Protocol):
 
         Raises ConfigError too, for a site that no scheduler could run.
         """
+        ...
+
+    def outages(self, since: int) -> PrintedRows[NodeOutage]:
+        """Return the outages of nodes that slurmdbd has from `since` on, UTC seconds."""
+        ...
+
+    def reservations(self, since: int | None = None) -> PrintedRows[ReservedNodes]:
+        """Return the reservations that slurmdbd has from `since` on; None: those in slurmctld."""
         ...
 
     def device_list(self, node: str) -> list[DevicePosition]:
@@ -124,6 +133,14 @@ class ComposedClient:
     def site(self, since: int | None = None) -> ClusterModel:
         """By the commands."""
         return self.commands.site(since)
+
+    def outages(self, since: int) -> PrintedRows[NodeOutage]:
+        """By the commands."""
+        return self.commands.outages(since)
+
+    def reservations(self, since: int | None = None) -> PrintedRows[ReservedNodes]:
+        """By the commands."""
+        return self.commands.reservations(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """By the commands: only slurmd knows them."""

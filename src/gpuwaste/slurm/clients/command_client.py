@@ -23,6 +23,16 @@ from gpuwaste.slurm.site import associations
 from gpuwaste.slurm.site.associations import AccountPlace, Row
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.live_site import live_model
+from gpuwaste.slurm.site.machine_events import (
+    EVENT,
+    RESERVATION,
+    NodeOutage,
+    PrintedRows,
+    ReservedNodes,
+    parse_events,
+    parse_reserved,
+    parse_shown_reservations,
+)
 from gpuwaste.slurm.site.site_fields import parse_config, parse_nodes, parse_partitions, records
 from gpuwaste.slurm.submit.job_request import JobRequest
 
@@ -39,6 +49,7 @@ _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr", "sshare"})
 _ACCOUNTS: Final = 400  # per argument, which may have 128 KiB: names have 255 bytes at most
+_LATER: Final = "now+520weeks"  # the end of a window with all future reservations
 _MAX_ASKED_AGAIN: Final = 16  # rejected records that are queried one by one
 
 
@@ -153,10 +164,7 @@ class CommandClient:
         if "slurmdbd" not in config.settings.get("AccountingStorageType", ""):
             return live_model(*shown, reservations=reservations)
         cluster = f"cluster={config.cluster_name}"
-        events: tuple[Row, ...] = ()
-        if since is not None:
-            begin = f"start={format_time(since)}"
-            events = self._table("event", associations.EVENT, cluster, begin, "event=node")
+        events = () if since is None else associations.parse_table(self._events(since), EVENT, "sacctmgr show event")
         usage = associations.parse_table(self._text(*associations.SSHARE), associations.USAGE, "sshare")
         return live_model(
             *shown,
@@ -165,6 +173,16 @@ class CommandClient:
             associations=associations.associations_of(self._table("assoc", associations.ASSOCIATION, cluster), usage),
             events=events,
         )
+
+    def outages(self, since: int) -> PrintedRows[NodeOutage]:
+        """Run `sacctmgr show event`."""
+        return parse_events(self._events(since), EVENT)
+
+    def reservations(self, since: int | None = None) -> PrintedRows[ReservedNodes]:
+        """Run `sacctmgr show reservation`, or `scontrol show reservation`."""
+        if since is None:
+            return parse_shown_reservations(self._text(*_SHOW, "reservation"))
+        return parse_reserved(self._past("reservation", RESERVATION, since, f"end={_LATER}"), RESERVATION)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """Run `slurmd -G -N NODE`, which prints to stderr, with a configuration that keeps it off running jobs."""
@@ -228,6 +246,13 @@ class CommandClient:
     def _table(self, what: str, columns: tuple[str, ...], *words: str) -> tuple[Row, ...]:
         text = self._sacctmgr("show", what, *words, f"format={','.join(columns)}")
         return associations.parse_table(text, columns, f"sacctmgr show {what}")
+
+    def _events(self, since: int) -> str:
+        return self._past("event", EVENT, since, "event=node")
+
+    def _past(self, what: str, columns: tuple[str, ...], since: int, *words: str) -> str:
+        window = f"cluster={self.cluster_name()}", f"start={format_time(since)}"
+        return self._sacctmgr("show", what, *window, *words, f"format={','.join(columns)}")
 
     def _sacctmgr(self, *words: str) -> str:
         return self._text("sacctmgr", "--noheader", "--parsable2", *words)

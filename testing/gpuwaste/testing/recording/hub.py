@@ -21,6 +21,7 @@ from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.gpu_positions import DevicePosition
 from gpuwaste.slurm.site.associations import AccountPlace
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
+from gpuwaste.slurm.site.machine_events import NodeOutage, PrintedRows, ReservedNodes
 from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
 
@@ -86,6 +87,14 @@ class RecordedClient:
     def site(self, since: int | None = None) -> ClusterModel:
         """Ask for the whole site."""
         return self._inner.site(since)
+
+    def outages(self, since: int) -> PrintedRows[NodeOutage]:
+        """Ask for the outages."""
+        return self._inner.outages(since)
+
+    def reservations(self, since: int | None = None) -> PrintedRows[ReservedNodes]:
+        """Ask for the reservations."""
+        return self._inner.reservations(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """Ask slurmd."""

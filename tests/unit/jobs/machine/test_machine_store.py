@@ -64,22 +64,24 @@ def test_an_answer_replaces_the_outages_of_its_window(db: Database) -> None:
         NodeOutage("b", 90, None, "DRAIN"),
         NodeOutage("c", 95, None, "x"),
     )
-    assert machine_store.replace_outages(db, "gw", [old, going_on, guessed], 0, 100)
-    assert not machine_store.replace_outages(db, "gw", [going_on, guessed], 50, 150)
+    assert machine_store.replace_outages(db, "gw", [old, going_on, guessed], 0)
+    assert not machine_store.replace_outages(db, "gw", [going_on, guessed], 50)
     ended = NodeOutage("b", 90, 160, "DRAIN")
-    assert machine_store.replace_outages(db, "gw", [ended], 50, 200)
+    assert machine_store.replace_outages(db, "gw", [ended], 50)
     assert machine_reads.outages(db, "gw", 0, FAR) == [old, ended]
     assert machine_reads.outages(db, "gw", 20, 90) == []
-    assert machine_reads.machine_known(db, "gw") == MachineKnown(events=0, events_until=200)
+    for since, until in ((70, 100), (50, 200), (190, 300)):
+        machine_store.set_complete(db, "machine_events", "gw", since, until)
+    assert machine_reads.machine_known(db, "gw") == MachineKnown(events=50, events_until=300)
 
 
 def test_an_answer_replaces_the_reservations_of_its_window(db: Database) -> None:
     """A reservation that was changed and then deleted has both parts with their true ends."""
     whole = ReservedNodes("fan", 100, 900, "a", "MAINT")
-    assert machine_store.replace_reservations(db, "gw", [whole], 0, 150)
-    assert not machine_store.replace_reservations(db, "gw", [whole], 50, 160)
+    assert machine_store.replace_reservations(db, "gw", [whole], 0)
+    assert not machine_store.replace_reservations(db, "gw", [whole], 50)
     parts = [ReservedNodes("fan", 100, 200, "a", "MAINT"), ReservedNodes("fan", 200, 300, "a,b", "MAINT")]
-    assert machine_store.replace_reservations(db, "gw", parts, 50, 400)
+    assert machine_store.replace_reservations(db, "gw", parts, 50)
     assert machine_reads.reservations(db, "gw", 0, FAR) == parts
     assert machine_reads.reservations(db, "gw", 300, FAR) == []
 
@@ -90,11 +92,10 @@ def running(job_id: int, **nodes: GresOnNode) -> RunningJob:
     )  # fmt: skip
 
 
-def run(job_id: int, nodes: str, **fields: int) -> JobRecord:
-    tres = f"cpu=5,mem={fields.pop('gib', 0)}G"
+def run(job_id: int, nodes: str, gpus: int, gib: int = 0) -> JobRecord:
     return JobRecord(
-        "gw", job_id, 100, user="u", start=100, end=fields.pop("end", 200), nodes=nodes, cpus=5, alloc_tres=tres,
-        state="COMPLETED", **fields,
+        "gw", job_id, 100, user="u", start=100, end=200, nodes=nodes, gpus=gpus, cpus=5, state="COMPLETED",
+        alloc_tres=f"cpu=5,mem={gib}G",
     )  # fmt: skip
 
 
