@@ -59,10 +59,12 @@ def of_files(options: argparse.Namespace) -> bool:
 def view_answers(options: argparse.Namespace, config: Config) -> "Iterator[Answers]":
     """Open the source of views that the options name. Raises GpuwasteError."""
     if not of_files(options):
+        if options.machine:
+            raise UsageError("--machine: only with jobs from files; the hub records the machine itself")
         yield _HubAnswers(config)
         return
     with _store(options, config) as db:
-        yield _StoreAnswers(db, config)
+        yield _StoreAnswers(db, config, _bring_machine(db, options))
 
 
 class _HubAnswers:
@@ -112,11 +114,11 @@ def _asked(period: ViewPeriod) -> dict[str, str | int]:
 class _StoreAnswers:
     """Views of a store that nothing else writes to."""
 
-    def __init__(self, db: "Database", config: Config) -> None:
+    def __init__(self, db: "Database", config: Config, unread: "Sequence[str]") -> None:
         from gpuwaste.views.unread_rows import unread_rows
 
         self._db = db
-        self.unread: Sequence[str] = unread_rows(db)
+        self.unread: Sequence[str] = [*unread_rows(db), *unread]
         self._config = config
         self._rewriter = _rewriter(config)
 
@@ -219,3 +221,18 @@ def _bring(path: Path, source: "ImportSource") -> None:
 
     with closing(HistoryStore.open(path, SystemClock())) as store, import_progress(source.key, source.size) as progress:
         import_source(store, path, source, progress=progress)
+
+
+def _bring_machine(db: "Database", options: argparse.Namespace) -> "Sequence[str]":
+    """Store the machine of --machine, else what the jobs show of it; return notes on rows that could not be read."""
+    from gpuwaste.cli.job_sources import local_zone
+    from gpuwaste.jobs.machine.inferred_machine import infer_nodes
+    from gpuwaste.jobs.machine.machine_files import bring_machine
+    from gpuwaste.slurm.formats.slurm_times import zone_of
+
+    zone = zone_of(options.time_zone or local_zone())
+    with db.writing():
+        notes = [note for path in options.machine or () for note in bring_machine(db, path, zone)]
+        for row in db.rows("job_clusters"):
+            infer_nodes(db, row["cluster"])
+    return notes

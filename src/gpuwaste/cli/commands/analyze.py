@@ -34,6 +34,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(parser, "delimiter", default="|")
     add(parser, "time-zone", default="", shown="this host's")
+    parser.add_argument(
+        "--machine",
+        type=path_word,
+        action="append",
+        metavar="FILE",
+        help="with files: nodes and partitions (slurm.conf, its directory, TOML), or what sacctmgr -P show event, "
+        "sacctmgr -P show reservation or scontrol show reservation printed (repeatable)",
+    )
     add(parser, "clusters", "several separated by commas", default="", shown="all")
     parser.add_argument("--view", action="append", metavar="NAME", help="only this view (repeatable; default: all)")
     parser.add_argument(

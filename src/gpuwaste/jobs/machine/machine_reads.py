@@ -45,8 +45,8 @@ def held_runs(db: Database, cluster: str, since: int, until: int) -> Iterator[He
     for job_id, run_start, *amount in rows:
         known.setdefault((job_id, run_start), []).append(HeldAmount(*amount))
     for job_id, run_start, start, end, nodes, gpus, cpus, tres in runs:
-        names = _names(nodes)
-        amounts, exact = _amounts(names, known.get((job_id, run_start), ()), (gpus, cpus, _memory_b(tres)))
+        names = names_of(nodes)
+        amounts, exact = _amounts(names, known.get((job_id, run_start), ()), (gpus, cpus, memory_of(tres)))
         yield HeldRun(job_id, run_start, start, end, exact, amounts)
 
 
@@ -71,7 +71,8 @@ def spread(names: Sequence[str], whole: tuple[int, int, int]) -> Iterator[HeldAm
 
 
 @short_cache(_CACHED)
-def _names(nodes: str) -> tuple[str, ...]:
+def names_of(nodes: str) -> tuple[str, ...]:
+    """Return the names of a hostlist, each once; none where it cannot be read."""
     try:
         return tuple(dict.fromkeys(map(intern, expand(nodes))))
     except ParseError:
@@ -79,7 +80,8 @@ def _names(nodes: str) -> tuple[str, ...]:
 
 
 @short_cache(_CACHED)
-def _memory_b(tres: str) -> int:
+def memory_of(tres: str) -> int:
+    """Return the bytes of memory of an allocation's TRES, 0 where they are not known."""
     try:
         return memory_b(tres_or_none(tres)) or 0
     except ParseError:

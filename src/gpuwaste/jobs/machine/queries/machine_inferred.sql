@@ -1,0 +1,37 @@
+-- The least that each node of a cluster has: the most that runs held there at the same time, each spread over its nodes.
+WITH held AS (
+    SELECT l.node, j."start", coalesce(j."end", $never) AS "end",
+        coalesce(j.gpus, 0) // l.names + (l.place < coalesce(j.gpus, 0) % l.names)::BIGINT AS gpus,
+        coalesce(j.cpus, 0) // l.names + (l.place < coalesce(j.cpus, 0) % l.names)::BIGINT AS cpus,
+        coalesce(t.memory_b, 0) // l.names AS memory_b,
+        nullif(j.gpu_type, '') AS gpu_type,
+        nullif(j."partition", '') AS part
+    FROM jobs j
+    JOIN list_names l ON l.nodes = j.nodes
+    LEFT JOIN tres_memory t ON t.alloc_tres = j.alloc_tres
+    WHERE j.cluster = $cluster AND j."start" IS NOT NULL AND coalesce(j."end", $never) > j."start"
+), changes AS (
+    SELECT node, moment, sum(gpus) AS gpus, sum(cpus) AS cpus, sum(memory_b) AS memory_b
+    FROM (
+        SELECT node, "start" AS moment, gpus, cpus, memory_b FROM held
+        UNION ALL
+        SELECT node, "end", -gpus, -cpus, -memory_b FROM held
+    )
+    GROUP BY node, moment
+), sums AS (
+    SELECT node, sum(gpus) OVER w AS gpus, sum(cpus) OVER w AS cpus, sum(memory_b) OVER w AS memory_b
+    FROM changes
+    WINDOW w AS (PARTITION BY node ORDER BY moment)
+), most AS (
+    SELECT node, max(gpus)::BIGINT AS gpus, max(cpus)::BIGINT AS cpus, max(memory_b)::BIGINT AS memory_b
+    FROM sums
+    GROUP BY node
+)
+SELECT node, min(h."start") AS since, any_value(m.gpus) AS gpus,
+    coalesce(string_agg(DISTINCT h.gpu_type, ',' ORDER BY h.gpu_type) FILTER (h.gpus > 0), '') AS gpu_type,
+    any_value(m.cpus) AS cpus, any_value(m.memory_b) AS memory_b,
+    coalesce(string_agg(DISTINCT h.part, ',' ORDER BY h.part), '') AS partitions
+FROM held h
+JOIN most m USING (node)
+GROUP BY node
+ORDER BY node
