@@ -22,7 +22,9 @@ def test_the_past_of_nodes_and_reservations_has_true_times(cluster: LoopbackClus
     cluster.run(["scontrol", "update", f"nodename={NODE}", "state=drain", "reason=a|b"])
     cluster.run(["scontrol", "create", "reservation", "reservationname=fan", *words])
     try:
-        wait_until(lambda: outages(client, began) and reserved(client, began), 30, "the open outage and reservation")
+        wait_until(
+            lambda: bool(outages(client, began) and reserved(client, began)), 30, "the open outage and reservation"
+        )
         assert [(one.node, one.end) for one in outages(client, began)][-1] == (NODE, None)
         (one,) = reserved(client, None)
         assert (one.nodes, one.end - one.start, "MAINT" in one.flags) == (NODE, 600, True)

@@ -24,9 +24,13 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
+from gpuwaste.jobs.machine import machine_reads, machine_store
+from gpuwaste.jobs.machine.types import HeldAmount
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.dispute_service import DisputeStore
 from gpuwaste.ledger.hour_store import upsert_hours
+from gpuwaste.slurm.site.cluster_model import NEVER, Node
+from gpuwaste.slurm.site.machine_events import NodeOutage, ReservedNodes
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.lake_store import LakeStore
@@ -137,13 +141,32 @@ def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
         disputes.add(runs, "alice", words)
         yield disputes.newest(9)
     yield verdicts.add([verdict(1, at_utc_us=clock.now_s * 10**6)] * 2, "ctl"), verdicts.counts()
+    yield from _machine(store, clock.now_s)
     clock.now_s += 1000 * DAY_S
     yield delete_old(store, clock, {kept.days: 1 for _, kept in retentions()}), events.page(0, 99).events
     yield events.tell([replace(made[0], id="e10")]), events.last(0)
 
 
+def _machine(store: HubStore, now: int) -> Iterator[Any]:
+    """Yield what is known of the machine after each change."""
+    nodes, outage = [Node("a", gpus={"": 2}), Node("b")], NodeOutage("a", now, None, "DOWN")
+    held = [HeldAmount("a", 1, 2, 3), HeldAmount("b", 1, 1, 1)]
+    for at, shown, end in ((now, nodes, None), (now + 9, nodes[:1], now + 8)):
+        with store.writing() as db:
+            yield machine_store.write_nodes(db, "gw", shown, at)
+            yield machine_store.replace_outages(db, "gw", [replace(outage, end=end)], now - 9)
+            yield machine_store.replace_reservations(db, "gw", [ReservedNodes("r", now, at + 9, "a")], now - 9)
+            machine_store.set_complete(db, "machine_events", "gw", now - 9, at)
+            rows = [{"job_id": 7, "run_start": now} | amount._asdict() for amount in held]
+            machine_store.add_held(db, "gw", rows)
+        with store.reader() as db:
+            yield machine_reads.machine_nodes(db, "gw", 0, NEVER), machine_reads.outages(db, "gw", 0, NEVER)
+            yield machine_reads.reservations(db, "gw", 0, NEVER), machine_reads.machine_known(db, "gw")
+            yield list(machine_reads.held_runs(db, "gw", 0, NEVER)), db.execute("FROM held_on_node").fetchall()
+
+
 def test_small_tables_of_a_lake_are_those_of_a_file(postgres: PostgresServer, tmp_path: Path) -> None:
-    """Notices, actions, leases, outlets, predictions, disputes and pruning: each step gives the same in both stores."""
+    """Notices, actions, outlets, disputes, the machine, pruning and more: each step gives the same in both stores."""
     found = []
     location = LakeLocation(postgres.new_database(), tmp_path / "lake")
     for kind in ("file", "lake"):

@@ -9,11 +9,11 @@ from gpuwaste.core.text import short_cache
 from gpuwaste.jobs.machine.machine_store import machine_known, stored_outages, stored_reservations
 from gpuwaste.jobs.machine.types import ALWAYS, HeldAmount, HeldRun, MachineNode
 from gpuwaste.slurm.accounting.tres_amounts import memory_b, tres_or_none
-from gpuwaste.slurm.formats.hostlist import expand
+from gpuwaste.slurm.formats.hostlist import NO_NODES, expand
 from gpuwaste.store.database import Database
 
 __all__ = ["held_runs", "machine_known", "machine_nodes", "outages", "reservations"]
-_CACHED: Final = 4096
+_CACHED: Final = 16_384
 _Known = dict[tuple[int, int], list[HeldAmount]]
 
 
@@ -37,34 +37,42 @@ reservations = stored_reservations
 def held_runs(db: Database, cluster: str, since: int, until: int) -> Iterator[HeldRun]:
     """Yield the runs that held nodes in the window, by start, with what they held on each node."""
     runs = db.run("machine_runs", {"cluster": cluster, "since": since, "until": until}).fetchall()
-    if not runs:
-        return
-    first = min(run[1] for run in runs)
-    rows = db.run("machine_held_of", {"cluster": cluster, "since": first, "until": until}).fetchall()
-    known: _Known = {}
-    for job_id, run_start, *amount in rows:
-        known.setdefault((job_id, run_start), []).append(HeldAmount(*amount))
+    known = _known(db, cluster, min((run[1] for run in runs), default=until), until)
+    cache: dict[tuple[str, int, int, str], tuple[tuple[HeldAmount, ...], bool]] = {}
     for job_id, run_start, start, end, nodes, gpus, cpus, tres in runs:
-        names = names_of(nodes)
-        amounts, exact = _amounts(names, known.get((job_id, run_start), ()), (gpus, cpus, memory_of(tres)))
+        named = known.get((job_id, run_start))
+        if named is not None:
+            amounts, exact = _printed(nodes, named), True
+        else:
+            key = nodes, gpus, cpus, tres
+            if key not in cache:
+                if len(cache) >= _CACHED:
+                    cache.clear()
+                names = names_of(nodes)
+                cache[key] = tuple(spread(names, (gpus, cpus, memory_of(tres)))), len(names) == 1
+            amounts, exact = cache[key]
         yield HeldRun(job_id, run_start, start, end, exact, amounts)
 
 
-def _amounts(
-    names: Sequence[str], known: Sequence[HeldAmount], whole: tuple[int, int, int]
-) -> tuple[tuple[HeldAmount, ...], bool]:
-    """Return what is held on each node, and whether that is what slurmctld printed."""
-    if len(names) == 1:
-        return (HeldAmount(names[0], *whole),), True
-    if known and not known[0].node:
-        return tuple(known[0]._replace(node=name) for name in names), True
-    if known:
-        return tuple(known), True
-    return tuple(spread(names, whole)), False
+def _known(db: Database, cluster: str, since: int, until: int) -> dict[tuple[int, int], list[HeldAmount]]:
+    """Return what slurmctld printed of runs that started in the window."""
+    found: dict[tuple[int, int], list[HeldAmount]] = {}
+    rows = db.run("machine_held_of", {"cluster": cluster, "since": since, "until": until}).fetchall()
+    for job_id, run_start, *amount in rows:
+        found.setdefault((job_id, run_start), []).append(HeldAmount(*amount))
+    return found
+
+
+def _printed(nodes: str, rows: Sequence[HeldAmount]) -> tuple[HeldAmount, ...]:
+    """Return the amounts by node; a row without a node is of each of them."""
+    return tuple(rows) if rows[0].node else tuple(rows[0]._replace(node=name) for name in names_of(nodes))
 
 
 def spread(names: Sequence[str], whole: tuple[int, int, int]) -> Iterator[HeldAmount]:
     """Yield amounts of GPUs, CPUs and bytes divided evenly among nodes; the first nodes get what is left over."""
+    if len(names) == 1:
+        yield HeldAmount(names[0], *whole)
+        return
     each, rest = zip(*(divmod(amount, len(names)) for amount in whole), strict=True) if names else ((), ())
     for number, name in enumerate(names):
         yield HeldAmount(name, *(share + (number < more) for share, more in zip(each, rest, strict=True)))
@@ -73,6 +81,8 @@ def spread(names: Sequence[str], whole: tuple[int, int, int]) -> Iterator[HeldAm
 @short_cache(_CACHED)
 def names_of(nodes: str) -> tuple[str, ...]:
     """Return the names of a hostlist, each once; none where it cannot be read."""
+    if nodes.isalnum() and nodes not in NO_NODES:
+        return (intern(nodes),)
     try:
         return tuple(dict.fromkeys(map(intern, expand(nodes))))
     except ParseError:

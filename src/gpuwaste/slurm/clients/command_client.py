@@ -20,11 +20,10 @@ from gpuwaste.slurm.formats.gpu_positions import DevicePosition, parse_slurmd_g
 from gpuwaste.slurm.formats.list_conf import asked_places, existing_conf, private_conf, reasons, release_of
 from gpuwaste.slurm.formats.slurm_times import format_time
 from gpuwaste.slurm.site import associations
-from gpuwaste.slurm.site.associations import AccountPlace, Row
+from gpuwaste.slurm.site.associations import EVENT, AccountPlace, Row
 from gpuwaste.slurm.site.cluster_model import ClusterModel, Node, Partition, SlurmConfig
 from gpuwaste.slurm.site.live_site import live_model
 from gpuwaste.slurm.site.machine_events import (
-    EVENT,
     RESERVATION,
     NodeOutage,
     PrintedRows,

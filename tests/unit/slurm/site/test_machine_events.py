@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.site.associations import EVENT
 from gpuwaste.slurm.site.machine_events import (
-    EVENT,
     RESERVATION,
     NodeOutage,
     PrintedRows,

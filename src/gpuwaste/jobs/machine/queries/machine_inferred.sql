@@ -26,12 +26,16 @@ WITH held AS (
     SELECT node, max(gpus)::BIGINT AS gpus, max(cpus)::BIGINT AS cpus, max(memory_b)::BIGINT AS memory_b
     FROM sums
     GROUP BY node
+), kinds AS (
+    SELECT node, gpu_type, part, min("start") AS since, bool_or(gpus > 0) AS with_gpus
+    FROM held
+    GROUP BY node, gpu_type, part
 )
-SELECT node, min(h."start") AS since, any_value(m.gpus) AS gpus,
-    coalesce(string_agg(DISTINCT h.gpu_type, ',' ORDER BY h.gpu_type) FILTER (h.gpus > 0), '') AS gpu_type,
+SELECT node, min(k.since) AS since, any_value(m.gpus) AS gpus,
+    coalesce(string_agg(DISTINCT k.gpu_type, ',' ORDER BY k.gpu_type) FILTER (k.with_gpus), '') AS gpu_type,
     any_value(m.cpus) AS cpus, any_value(m.memory_b) AS memory_b,
-    coalesce(string_agg(DISTINCT h.part, ',' ORDER BY h.part), '') AS partitions
-FROM held h
+    coalesce(string_agg(DISTINCT k.part, ',' ORDER BY k.part), '') AS partitions
+FROM kinds k
 JOIN most m USING (node)
 GROUP BY node
 ORDER BY node
