@@ -39,8 +39,8 @@ _UNREAD: Final = log_event.warning(
 )
 _BAD_ROWS: Final = log_event.warning(
     "machine-rows-unread: {rows} rows of {about} left out: {error}",
-    "These rows of sacctmgr or scontrol cannot be read, or there were too many. The balance has these times as if the"
-    " nodes had been up.",
+    "These rows of sacctmgr or scontrol cannot be read, or there were too many. Nodes count as up in the times of"
+    " these rows.",
 )
 
 
@@ -148,8 +148,8 @@ class MachineHistory(Part):
             return
         self._log.over(which.about)
         if found.bad or found.cut:
-            error = found.error or "more rows than are read at once"
-            self._log.trouble(_BAD_ROWS, f"{which.about} of slurmdbd", rows=found.bad or "older", error=error)
+            why = found.error or "more rows than are read at once"
+            self._log.trouble(_BAD_ROWS, f"{which.about} of slurmdbd", rows=found.bad or "older", error=why)
         if found.cut:
             since = max(since, min(which.start(row) for row in found.rows))
         with self._store.writing() as db:
