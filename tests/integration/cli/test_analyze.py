@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ from tests.unit.views.test_views import MONTH_LONG, busy
 
 from gpuwaste.cli.main import main
 from gpuwaste.core.typed import decode
+from gpuwaste.jobs.machine import machine_reads
 from gpuwaste.show.view_document import ComparisonDocument, Fact, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.slurm.site.cluster_model import NEVER
+from gpuwaste.slurm.site.machine_events import NodeOutage
+from gpuwaste.store.database import Database
 from gpuwaste.views.compare import compare
 from gpuwaste.views.view import all_views
 
@@ -308,3 +313,21 @@ def test_a_model_that_is_away_costs_one_line(
         sum("cannot get sentences of views from the language model" in record.getMessage() for record in caplog.records)
         == 1
     )
+
+
+def test_the_machine_of_files_is_kept_with_their_jobs(
+    sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of slurm.conf and of printed events; a row that cannot be read is a note, and with a hub there is one line."""
+    machine, events, store = tmp_path / "slurm.conf", tmp_path / "events.txt", tmp_path / "s.duckdb"
+    machine.write_text("ClusterName=one\nNodeName=gpu[1-2] Gres=gpu:4\nPartitionName=gpu Nodes=ALL\n", encoding="utf-8")
+    events.write_text("NodeName|TimeStart|TimeEnd|State\ngpu1|1709300000|Unknown|DOWN\ngpu2|?\n", encoding="utf-8")
+    options = ["--sacct", str(sacct), "--into", str(store), "--machine", str(machine), "--machine", str(events)]
+    assert main(["analyze", *options, "--view", "jobs"]) == 0
+    assert "1 rows of events.txt could not be read. The first: line 3" in capsys.readouterr().out
+    with closing(Database.open(store, "hub")) as db:
+        nodes = machine_reads.machine_nodes(db, "one", 0, NEVER)
+        assert [(node.node, node.gpus, node.partitions) for node in nodes] == [("gpu1", 4, "gpu"), ("gpu2", 4, "gpu")]
+        assert machine_reads.outages(db, "one", 0, NEVER) == [NodeOutage("gpu1", 1709300000, None, "DOWN")]
+    assert main(["analyze", "--machine", str(machine)]) != 0
+    assert "--machine: only with jobs from files" in capsys.readouterr().err
