@@ -27,7 +27,9 @@ def infer_nodes(db: Database, cluster: str) -> bool:
     for page in _pages(db, cluster):
         db.run("machine_stage_names", {"rows": to_json(page)}).fetchall()
     texts = db.run("run_amounts", {"cluster": cluster}).fetchall()
-    db.run("machine_stage_memory", {"rows": to_json({"alloc_tres": t, "memory_b": memory_of(t)} for (t,) in texts)})
+    db.run(
+        "machine_stage_memory", {"rows": to_json({"alloc_tres": t, "memory_b": memory_of(t)} for (t,) in texts)}
+    ).fetchall()
     found = db.run("machine_inferred", {"cluster": cluster, "never": NEVER}).fetchall()
     nodes = [
         MachineNode(node, since, None, min(gpus, MOST), kind, min(cpus, MOST), memory_b, partitions, "")

@@ -1,9 +1,10 @@
 -- The least that each node of a cluster has: the most that runs held there at the same time, each spread over its nodes.
-WITH held AS (
+-- Sums are DOUBLE, exact for whole numbers up to 2^53, and a third faster than HUGEINT.
+WITH held AS MATERIALIZED (
     SELECT l.node, j."start", coalesce(j."end", $never) AS "end",
-        coalesce(j.gpus, 0) // l.names + (l.place < coalesce(j.gpus, 0) % l.names)::BIGINT AS gpus,
-        coalesce(j.cpus, 0) // l.names + (l.place < coalesce(j.cpus, 0) % l.names)::BIGINT AS cpus,
-        coalesce(t.memory_b, 0) // l.names AS memory_b,
+        coalesce(j.gpus, 0) // l.names + (l.place < coalesce(j.gpus, 0) % l.names)::DOUBLE AS gpus,
+        coalesce(j.cpus, 0) // l.names + (l.place < coalesce(j.cpus, 0) % l.names)::DOUBLE AS cpus,
+        (coalesce(t.memory_b, 0) // l.names)::DOUBLE AS memory_b,
         nullif(j.gpu_type, '') AS gpu_type,
         nullif(j."partition", '') AS part
     FROM jobs j
@@ -11,17 +12,13 @@ WITH held AS (
     LEFT JOIN tres_memory t ON t.alloc_tres = j.alloc_tres
     WHERE j.cluster = $cluster AND j."start" IS NOT NULL AND coalesce(j."end", $never) > j."start"
 ), changes AS (
-    SELECT node, moment, sum(gpus) AS gpus, sum(cpus) AS cpus, sum(memory_b) AS memory_b
-    FROM (
-        SELECT node, "start" AS moment, gpus, cpus, memory_b FROM held
-        UNION ALL
-        SELECT node, "end", -gpus, -cpus, -memory_b FROM held
-    )
-    GROUP BY node, moment
-), sums AS (
+    SELECT node, "start" AS moment, true AS begins, gpus, cpus, memory_b FROM held
+    UNION ALL
+    SELECT node, "end", false, -gpus, -cpus, -memory_b FROM held
+), sums AS ( -- at one moment what ends is given back first
     SELECT node, sum(gpus) OVER w AS gpus, sum(cpus) OVER w AS cpus, sum(memory_b) OVER w AS memory_b
     FROM changes
-    WINDOW w AS (PARTITION BY node ORDER BY moment)
+    WINDOW w AS (PARTITION BY node ORDER BY moment, begins ROWS UNBOUNDED PRECEDING)
 ), most AS (
     SELECT node, max(gpus)::BIGINT AS gpus, max(cpus)::BIGINT AS cpus, max(memory_b)::BIGINT AS memory_b
     FROM sums
