@@ -1,0 +1,208 @@
+"""What `sreport cluster Utilization --tres gres/gpu` says of an hour, from the balance's classes and named differences.
+
+slurmdbd adds up each hour over the whole cluster (as_mysql_rollup.c of Slurm 22.05 to 26.05), so that some GPU-seconds
+are in another column than their class: `moves` names each with its cause. docs/explanation/balance.md has the table.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from tests.unit.ledger.balance.reference import (
+    CLASSES,
+    ENDLESS,
+    HOUR,
+    Case,
+    Node,
+    Outage,
+    Reservation,
+    Run,
+    node_at,
+    runs_on,
+    second,
+)
+
+COLUMNS: Final = ("Allocated", "Down", "PLND Down", "Idle", "Planned")
+COLUMN: Final = dict.fromkeys(CLASSES, "Idle") | {"allocated": "Allocated", "down": "Down", "drained": "Down"}
+"""The column of each class. Planned is of CPUs alone: slurmdbd gives no GPU-second to it."""
+CAUSES: Final = (
+    "run of a reservation",
+    "run on a node that is down",
+    "event with MAINT",
+    "down in a reservation with MAINT",
+    "event and reservation in one hour",
+)
+Columns = Counter[str]
+
+
+@dataclass(frozen=True)
+class Move:
+    """GPU-seconds that are in another column of an hour than their class, "" for none."""
+
+    cause: str
+    source: str
+    target: str
+    gpu_s: int
+
+
+def by_class(case: Case, start: int, end: int) -> Counter[str]:
+    """Return the GPU-seconds of each class, with all causes of free GPUs in "free": classes change at known times."""
+    found: Counter[str] = Counter()
+    for t, length in _pieces(case, start, end):
+        for name in case.names:
+            one = second(case, name, t)
+            for word, gpus in one.gpus.items() if one else ():
+                found["free" if word.startswith("free") else word] += gpus * length
+    return found
+
+
+def columns(classes: Counter[str]) -> Columns:
+    """Return sreport's columns where it agrees with the balance."""
+    found = Columns(dict.fromkeys(COLUMNS, 0))
+    for word, gpu_s in classes.items():
+        found[COLUMN[word]] += gpu_s
+    return found
+
+
+def with_moves(agreed: Columns, found: Iterable[Move]) -> Columns:
+    """Return the columns with all differences."""
+    moved = agreed.copy()
+    for move in found:
+        for column, sign in ((move.source, -1), (move.target, 1)):
+            if column:
+                moved[column] += sign * move.gpu_s
+    return _trimmed(moved, sum(agreed.values()))
+
+
+def _trimmed(found: Columns, total: int) -> Columns:
+    """Cut what is more than the hour has, as slurmdbd does: Allocated is kept, then Down, then planned down time."""
+    left = total
+    for column in ("Allocated", "Down", "PLND Down"):
+        found[column] = min(found[column], left)
+        left -= found[column]
+    found["Idle"] = left
+    return found
+
+
+def moves(case: Case, start: int, end: int) -> list[Move]:
+    """Return what makes an hour of sreport differ from the balance."""
+    rows = [
+        *_reserved_runs(case, start, end),
+        *_busy_while_down(case, start, end),
+        *_left_out(case, start, end),
+        *_down_in_maintenance(case, start, end),
+        *_down_beside_reservation(case, start, end),
+    ]
+    return [row for row in rows if row.gpu_s]
+
+
+def _reserved_runs(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield runs of reservations: they count as part of it, and a reservation has CPUs alone, so their GPUs are idle.
+
+    With IGNORE_JOBS the reservation itself does not count, and its runs do as long as it lasts.
+    """
+    for run in case.runs:
+        if run.reservation and run.start is not None:
+            span = (run.start, ENDLESS if run.end is None else run.end)
+            lost = _common((start, end), span)
+            for one in _named(case, run.reservation):
+                if "IGNORE_JOBS" in one.flags:
+                    lost -= _common((start, end), span, (one.start, one.end))
+            gpus = sum(amount.gpus for amount in run.held.values())
+            yield Move(CAUSES[0], "Allocated", "Idle", gpus * lost)
+
+
+def _busy_while_down(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield runs on nodes that are down: such a node counts with all its GPUs, those that runs hold too."""
+    for outage in _counted(case):
+        held = _held(case, outage.node, _clipped(outage, start, end))
+        yield Move(CAUSES[1], "Idle", "Down", held)
+
+
+def _left_out(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield events with MAINT in their state, as slurmctld sets it in such a reservation: they do not count."""
+    for outage in case.outages:
+        if "MAINT" in outage.state:
+            span = _clipped(outage, start, end)
+            rest = _gpus(case, outage.node, span) * _common(span) - _held(case, outage.node, span)
+            yield Move(CAUSES[2], "Down", "Idle", rest)
+
+
+def _down_in_maintenance(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield nodes that are down, without MAINT in their state, in a reservation with MAINT: that was planned."""
+    for outage in _counted(case):
+        span = _clipped(outage, start, end)
+        for one in _of_node(case, outage.node, start, end):
+            if "MAINT" in one.flags:
+                length = _common(span, (one.start, one.end))
+                gpus = _gpus(case, outage.node, span)
+                yield Move(CAUSES[3], "Down", "PLND Down", gpus * length)
+
+
+def _down_beside_reservation(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield nodes with an event and a reservation in one hour: they are down for the time between these two, too.
+
+    The time in reservations is taken out of an event, but of the last reservation alone, and signed.
+    """
+    for outage in _counted(case):
+        span = _clipped(outage, start, end)
+        overlaps = [_signed(span, one, start, end) for one in _of_node(case, outage.node, start, end)]
+        if overlaps and _common(span):
+            counted = sum(max(0, overlap) for overlap in overlaps) + max(0, _common(span) - overlaps[-1])
+            gpus = _gpus(case, outage.node, span)
+            yield Move(CAUSES[4], "Idle", "Down", gpus * (counted - _common(span)))
+
+
+def _held(case: Case, name: str, span: tuple[int, int]) -> int:
+    """Return the GPU-seconds that runs hold of a node."""
+    return sum(run.held[name].gpus * length for t, length in _pieces(case, *span) for run in runs_on(case, name, t))
+
+
+def _signed(span: tuple[int, int], one: Reservation, start: int, end: int) -> int:
+    return min(span[1], one.end, end) - max(span[0], one.start, start)
+
+
+def _counted(case: Case) -> list[Outage]:
+    return [outage for outage in case.outages if "MAINT" not in outage.state]
+
+
+def _clipped(outage: Outage, start: int, end: int) -> tuple[int, int]:
+    return max(start, outage.start), end if outage.end is None else min(end, outage.end)
+
+
+def _common(*spans: tuple[int, int]) -> int:
+    return max(0, min(end for _, end in spans) - max(start for start, _ in spans))
+
+
+def _gpus(case: Case, name: str, span: tuple[int, int]) -> int:
+    node = node_at(case, name, span[0])
+    return node.gpus if node and span[0] < span[1] else 0
+
+
+def _named(case: Case, name: str) -> list[Reservation]:
+    return [one for one in case.reservations if one.name == name]
+
+
+def _of_node(case: Case, node: str, start: int, end: int) -> list[Reservation]:
+    """Return the reservations of a node that have a second in the hour, in slurmdbd's order."""
+    mine = [one for one in case.reservations if node in one.nodes and _common((start, end), (one.start, one.end))]
+    return sorted(mine, key=lambda one: one.start)
+
+
+def _pieces(case: Case, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, length) of the pieces between which nothing starts or ends."""
+    if start >= end:
+        return
+    rows: list[Node | Outage | Reservation | Run] = [*case.nodes, *case.outages, *case.reservations, *case.runs]
+    times = {start, end, *(t for row in rows for t in (row.start, row.end) if t is not None and start < t < end)}
+    times |= {t for _, *span in case.unknown for t in span if start < t < end}
+    for t, after in pairwise(sorted(times)):
+        yield t, after - t
+
+
+def hours(case: Case) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each hour of the window."""
+    for start in range(case.start, case.end, HOUR):
+        yield start, start + HOUR
