@@ -15,6 +15,8 @@ NO_VAL: Final = 4294967294
 STATES: Final = {"DOWN": 1, "IDLE": 2, "DRAIN": 0x200, "NOT_RESPONDING": 0x800, "FAIL": 0x2000, "MAINT": 0x8000}
 """Slurm's numbers (slurm.h) of the words in a state such as IDLE+DRAIN."""
 FLAGS: Final = {"MAINT": 1, "IGNORE_JOBS": 1 << 6, "SPEC_NODES": 1 << 15}
+_FORMAT: Final = "Allocated,Down,PlannedDown,Idle,Reserved"
+"""The columns as every release reads them: without a format 24.11 prints Planned twice and no PLND Down."""
 _COMPLETED: Final = 3
 _CONNECT: Final = ("mariadb", "--no-defaults", "-uroot", "-N", "-B")
 
@@ -128,7 +130,7 @@ def roll_up(cluster: LoopbackCluster, start: int, end: int) -> None:
 
 def sreport(cluster: LoopbackCluster, start: int, end: int) -> Columns:
     """Return sreport's GPU-seconds by column."""
-    words = ["cluster", "Utilization", f"start={at(start)}", f"end={at(end)}"]
+    words = ["cluster", "Utilization", f"start={at(start)}", f"end={at(end)}", f"format={_FORMAT}"]
     argv = ["sreport", "-n", "-P", "-t", "Seconds", "--tres", "gres/gpu", *words]
     fields: Sequence[str] = cluster.run(argv, env={"TZ": "UTC"}).stdout.strip().split("|")
-    return Columns(dict(zip(COLUMNS, map(int, fields[2:7]), strict=True)))
+    return Columns(dict(zip(COLUMNS, map(int, fields), strict=True)))
