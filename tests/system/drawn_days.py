@@ -13,6 +13,7 @@ from tests.unit.ledger.balance.reference import HOUR, Amount, Case, Node, Outage
 HOURS = 6
 _SIZES = {"gpu1": 4, "gpu2": 4, "gpu3": 8}
 _STATES = ("DOWN", "DOWN+NOT_RESPONDING", "IDLE+DRAIN", "DOWN+DRAIN", "IDLE+FAIL")
+_PLANNED = ("IDLE+CLOUD+POWERED_DOWN", "FUTURE")
 _RUNS = 40
 
 
@@ -46,7 +47,7 @@ def _outages(draw: Random, case: Case, name: str, *, plain: bool) -> Iterator[Ou
         since = start + draw.randint(1, draw.choice((60, HOUR, 2 * HOUR)))
         if since < case.end:
             maint = "" if plain or draw.random() < 0.8 else "+MAINT"
-            yield Outage(name, start, since, draw.choice(_STATES) + maint)
+            yield Outage(name, start, since, draw.choice(_STATES if plain else (*_STATES, *_PLANNED)) + maint)
 
 
 def _reservation(draw: Random, case: Case, number: int) -> Reservation:

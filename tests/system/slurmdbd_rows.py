@@ -12,7 +12,17 @@ from gpuwaste.slurm.formats.hostlist import compressed
 from gpuwaste.testing.cluster import LoopbackCluster
 
 NO_VAL: Final = 4294967294
-STATES: Final = {"DOWN": 1, "IDLE": 2, "DRAIN": 0x200, "NOT_RESPONDING": 0x800, "FAIL": 0x2000, "MAINT": 0x8000}
+STATES: Final = {
+    "DOWN": 1,
+    "IDLE": 2,
+    "FUTURE": 6,
+    "CLOUD": 0x80,
+    "DRAIN": 0x200,
+    "NOT_RESPONDING": 0x800,
+    "POWERED_DOWN": 0x1000,
+    "FAIL": 0x2000,
+    "MAINT": 0x8000,
+}
 """Slurm's numbers (slurm.h) of the words in a state such as IDLE+DRAIN."""
 FLAGS: Final = {"MAINT": 1, "IGNORE_JOBS": 1 << 6, "SPEC_NODES": 1 << 15}
 _FORMAT: Final = "Allocated,Down,PlannedDown,Idle,Reserved"

@@ -7,6 +7,7 @@ are in another column than their class: `moves` names each with its cause. docs/
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
@@ -27,21 +28,25 @@ from tests.unit.ledger.balance.reference import (
 COLUMNS: Final = ("Allocated", "Down", "PLND Down", "Idle", "Planned")
 COLUMN: Final = dict.fromkeys(CLASSES, "Idle") | {"allocated": "Allocated", "down": "Down", "drained": "Down"}
 """The column of each class. Planned is of CPUs alone: slurmdbd gives no GPU-second to it."""
-CAUSES: Final = (
-    "run of a reservation",
-    "run on a node that is down",
-    "event with MAINT",
-    "down in a reservation with MAINT",
-    "event and reservation in one hour",
-)
 Columns = Counter[str]
+
+
+class Cause(StrEnum):
+    """Why sreport has GPU-seconds in another column than their class."""
+
+    RESERVED_RUN = "run of a reservation"
+    BUSY_WHILE_DOWN = "run on a node that is down"
+    LEFT_OUT = "event with MAINT"
+    DOWN_IN_MAINTENANCE = "down in a reservation with MAINT"
+    BESIDE_RESERVATION = "event and reservation in one hour"
+    POWERED_DOWN = "node that is powered down"
 
 
 @dataclass(frozen=True)
 class Move:
-    """GPU-seconds that are in another column of an hour than their class, "" for none."""
+    """GPU-seconds of an hour that are in another column than that of their class."""
 
-    cause: str
+    cause: Cause
     source: str
     target: str
     gpu_s: int
@@ -70,9 +75,8 @@ def with_moves(agreed: Columns, found: Iterable[Move]) -> Columns:
     """Return the columns with all differences."""
     moved = agreed.copy()
     for move in found:
-        for column, sign in ((move.source, -1), (move.target, 1)):
-            if column:
-                moved[column] += sign * move.gpu_s
+        moved[move.source] -= move.gpu_s
+        moved[move.target] += move.gpu_s
     return _trimmed(moved, sum(agreed.values()))
 
 
@@ -94,6 +98,7 @@ def moves(case: Case, start: int, end: int) -> list[Move]:
         *_left_out(case, start, end),
         *_down_in_maintenance(case, start, end),
         *_down_beside_reservation(case, start, end),
+        *_powered_down(case, start, end),
     ]
     return [row for row in rows if row.gpu_s]
 
@@ -111,14 +116,14 @@ def _reserved_runs(case: Case, start: int, end: int) -> Iterator[Move]:
                 if "IGNORE_JOBS" in one.flags:
                     lost -= _common((start, end), span, (one.start, one.end))
             gpus = sum(amount.gpus for amount in run.held.values())
-            yield Move(CAUSES[0], "Allocated", "Idle", gpus * lost)
+            yield Move(Cause.RESERVED_RUN, "Allocated", "Idle", gpus * lost)
 
 
 def _busy_while_down(case: Case, start: int, end: int) -> Iterator[Move]:
     """Yield runs on nodes that are down: such a node counts with all its GPUs, those that runs hold too."""
     for outage in _counted(case):
         held = _held(case, outage.node, _clipped(outage, start, end))
-        yield Move(CAUSES[1], "Idle", "Down", held)
+        yield Move(Cause.BUSY_WHILE_DOWN, "Idle", "Down", held)
 
 
 def _left_out(case: Case, start: int, end: int) -> Iterator[Move]:
@@ -127,7 +132,7 @@ def _left_out(case: Case, start: int, end: int) -> Iterator[Move]:
         if "MAINT" in outage.state:
             span = _clipped(outage, start, end)
             rest = _gpus(case, outage.node, span) * _common(span) - _held(case, outage.node, span)
-            yield Move(CAUSES[2], "Down", "Idle", rest)
+            yield Move(Cause.LEFT_OUT, "Down", "Idle", rest)
 
 
 def _down_in_maintenance(case: Case, start: int, end: int) -> Iterator[Move]:
@@ -138,30 +143,47 @@ def _down_in_maintenance(case: Case, start: int, end: int) -> Iterator[Move]:
             if "MAINT" in one.flags:
                 length = _common(span, (one.start, one.end))
                 gpus = _gpus(case, outage.node, span)
-                yield Move(CAUSES[3], "Down", "PLND Down", gpus * length)
+                yield Move(Cause.DOWN_IN_MAINTENANCE, "Down", "PLND Down", gpus * length)
 
 
 def _down_beside_reservation(case: Case, start: int, end: int) -> Iterator[Move]:
-    """Yield nodes with an event and a reservation in one hour: they are down for the time between these two, too.
-
-    The time in reservations is taken out of an event, but of the last reservation alone, and signed.
-    """
+    """Yield nodes with an event and a reservation in one hour: they are down for the time between these two, too."""
     for outage in _counted(case):
         span = _clipped(outage, start, end)
-        overlaps = [_signed(span, one, start, end) for one in _of_node(case, outage.node, start, end)]
-        if overlaps and _common(span):
-            counted = sum(max(0, overlap) for overlap in overlaps) + max(0, _common(span) - overlaps[-1])
-            gpus = _gpus(case, outage.node, span)
-            yield Move(CAUSES[4], "Idle", "Down", gpus * (counted - _common(span)))
+        inside = sum(max(0, overlap) for overlap in _overlaps(case, outage, start, end))
+        more = inside + _outside(case, outage, start, end) - _common(span)
+        yield Move(Cause.BESIDE_RESERVATION, "Idle", "Down", _gpus(case, outage.node, span) * more)
+
+
+def _powered_down(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield nodes that are powered down to save power, or not yet there: outside of reservations that was planned."""
+    for outage in _counted(case):
+        if "CLOUD+POWERED_DOWN" in outage.state or "FUTURE" in outage.state:
+            gpus = _gpus(case, outage.node, _clipped(outage, start, end))
+            yield Move(Cause.POWERED_DOWN, "Down", "PLND Down", gpus * _outside(case, outage, start, end))
+
+
+def _outside(case: Case, outage: Outage, start: int, end: int) -> int:
+    """Return the seconds of an event outside of reservations, as slurmdbd has them.
+
+    It takes away the time in the last reservation alone, and signed: where that is before or after the event, the
+    time between the two is added.
+    """
+    length = _common(_clipped(outage, start, end))
+    overlaps = _overlaps(case, outage, start, end)
+    return max(0, length - overlaps[-1]) if overlaps else length
+
+
+def _overlaps(case: Case, outage: Outage, start: int, end: int) -> list[int]:
+    """Return the signed length of an event's time in each reservation that its node has in the hour."""
+    span = _clipped(outage, start, end)
+    reserved = _of_node(case, outage.node, start, end) if _common(span) else []
+    return [min(span[1], one.end, end) - max(span[0], one.start, start) for one in reserved]
 
 
 def _held(case: Case, name: str, span: tuple[int, int]) -> int:
     """Return the GPU-seconds that runs hold of a node."""
     return sum(run.held[name].gpus * length for t, length in _pieces(case, *span) for run in runs_on(case, name, t))
-
-
-def _signed(span: tuple[int, int], one: Reservation, start: int, end: int) -> int:
-    return min(span[1], one.end, end) - max(span[0], one.start, start)
 
 
 def _counted(case: Case) -> list[Outage]:

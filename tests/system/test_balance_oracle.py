@@ -10,7 +10,7 @@ from tests.system.accounted_case import accounted, set_back
 from tests.system.drawn_days import drawn_day
 from tests.system.lived_day import SLURMD_TIMEOUT_S, live
 from tests.system.slurmdbd_rows import insert, roll_up, sreport
-from tests.system.sreport_columns import CAUSES, by_class, columns, hours, moves, with_moves
+from tests.system.sreport_columns import Cause, by_class, columns, hours, moves, with_moves
 from tests.unit.ledger.balance.reference import HOUR, Case
 
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
@@ -25,10 +25,10 @@ DAYS = 4
 MOST_DAYS = 40
 
 
-def compared(cluster: LoopbackCluster, case: Case) -> Counter[str]:
+def compared(cluster: LoopbackCluster, case: Case) -> Counter[Cause]:
     """Compare each hour with sreport's and return the GPU-seconds that it counts otherwise, by cause."""
     roll_up(cluster, case.start, case.end)
-    found: Counter[str] = Counter()
+    found: Counter[Cause] = Counter()
     for hour in hours(case):
         agreed, moved = columns(by_class(case, *hour)), moves(case, *hour)
         assert sreport(cluster, *hour) == with_moves(agreed, moved), f"{hour} {moved} {case}"
@@ -45,7 +45,7 @@ def test_drawn_days_are_those_of_sreport(make_cluster: ClusterFactory) -> None:
     cluster = make_cluster()
     seed = SystemRandom().randrange(1_000_000)
     print(f"days drawn from seed {seed}")  # noqa: T201 pytest shows it when the test fails
-    seen: Counter[str] = Counter()
+    seen: Counter[Cause] = Counter()
     for day in range(MOST_DAYS):
         plain = day % 2 == 0
         case = drawn_day(Random(seed + day), FIRST + day * DAY, plain=plain)
@@ -53,9 +53,9 @@ def test_drawn_days_are_those_of_sreport(make_cluster: ClusterFactory) -> None:
         found = compared(cluster, case)
         assert not (plain and found)
         seen += found
-        if day >= DAYS and len(seen) == len(CAUSES):
+        if day >= DAYS and len(seen) == len(Cause):
             break
-    assert set(seen) == set(CAUSES)
+    assert set(seen) == set(Cause)
 
 
 def test_a_lived_day_is_that_of_sreport(make_cluster: ClusterFactory) -> None:
@@ -66,6 +66,6 @@ def test_a_lived_day_is_that_of_sreport(make_cluster: ClusterFactory) -> None:
     ended = int(time.time()) + 1
     set_back(cluster, BACK_S)
     case = accounted(cluster, began // HOUR * HOUR - BACK_S, -(-ended // HOUR) * HOUR - BACK_S)
-    assert "run of a reservation" in compared(cluster, case)
+    assert Cause.RESERVED_RUN in compared(cluster, case)
     classes = by_class(case, case.start, case.end)
     assert set(classes) == {"allocated", "down", "drained", "reserved", "maintenance", "free"}
