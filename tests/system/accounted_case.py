@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from tests.system.slurmdbd_rows import STATES, at, query
-from tests.unit.ledger.balance.reference import Amount, Case, Node, Outage, Reservation, Run
+from tests.unit.ledger.balance.happened import Amount, Case, Node, Outage, Reservation, Run
 
 from gpuwaste.slurm.accounting.tres_amounts import tres_amounts
 from gpuwaste.slurm.formats.hostlist import expand

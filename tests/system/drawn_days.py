@@ -8,7 +8,8 @@ from dataclasses import replace
 from random import Random
 
 from tests.unit.ledger.balance.drawn_cases import GIB, is_room
-from tests.unit.ledger.balance.reference import HOUR, Amount, Case, Node, Outage, Reservation, Run
+from tests.unit.ledger.balance.happened import Amount, Case, Node, Outage, Reservation, Run
+from tests.unit.ledger.balance.reference import HOUR
 
 HOURS = 6
 _SIZES = {"gpu1": 4, "gpu2": 4, "gpu3": 8}
@@ -51,7 +52,9 @@ def _outages(draw: Random, case: Case, name: str, *, plain: bool) -> Iterator[Ou
 
 
 def _reservation(draw: Random, case: Case, number: int) -> Reservation:
-    start = draw.randint(case.start, case.end - HOUR)
+    """Draw a reservation, often from before an outage on."""
+    near = [one.start - HOUR // 4 for one in case.outages if one.start < case.end - HOUR]
+    start = max(case.start, draw.choice([draw.randint(case.start, case.end - HOUR), *near]))
     end = start + draw.randint(1, draw.choice((60, HOUR, 3 * HOUR)))
     flags = draw.choice(((), ("MAINT",), ("MAINT", "IGNORE_JOBS"), ("IGNORE_JOBS", "SPEC_NODES")))
     nodes = tuple(sorted(draw.sample(case.names, draw.randint(1, 2))))

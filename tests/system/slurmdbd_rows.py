@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from tests.system.sreport_columns import COLUMNS, Columns
-from tests.unit.ledger.balance.reference import Case, Outage, Reservation, Run
+from tests.unit.ledger.balance.happened import Case, Outage, Reservation, Run
 
 from gpuwaste.slurm.formats.hostlist import compressed
 from gpuwaste.testing.cluster import LoopbackCluster

@@ -11,19 +11,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
-from tests.unit.ledger.balance.reference import (
-    CLASSES,
-    ENDLESS,
-    HOUR,
-    Case,
-    Node,
-    Outage,
-    Reservation,
-    Run,
-    node_at,
-    runs_on,
-    second,
-)
+from tests.unit.ledger.balance.happened import ENDLESS, Case, Node, Outage, Reservation, Run
+from tests.unit.ledger.balance.reference import CLASSES, HOUR, node_at, runs_on, second
 
 COLUMNS: Final = ("Allocated", "Down", "PLND Down", "Idle", "Planned")
 COLUMN: Final = dict.fromkeys(CLASSES, "Idle") | {"allocated": "Allocated", "down": "Down", "drained": "Down"}

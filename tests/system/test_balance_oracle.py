@@ -11,7 +11,8 @@ from tests.system.drawn_days import drawn_day
 from tests.system.lived_day import SLURMD_TIMEOUT_S, live
 from tests.system.slurmdbd_rows import insert, roll_up, sreport
 from tests.system.sreport_columns import Cause, by_class, columns, hours, moves, with_moves
-from tests.unit.ledger.balance.reference import HOUR, Case
+from tests.unit.ledger.balance.happened import Case
+from tests.unit.ledger.balance.reference import HOUR
 
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 

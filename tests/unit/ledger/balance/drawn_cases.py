@@ -10,7 +10,8 @@ from random import Random
 from typing import TypeVar
 
 from hypothesis import strategies as st
-from tests.unit.ledger.balance.reference import HOUR, Case, Node, Outage, Reservation, Run, node_at, runs_on
+from tests.unit.ledger.balance.happened import Case, Node, Outage, Reservation, Run
+from tests.unit.ledger.balance.reference import HOUR, node_at, runs_on
 
 GIB = 2**30
 START = HOUR - 120

@@ -6,18 +6,8 @@ import pytest
 from hypothesis import given, settings
 from tests.examples import examples
 from tests.unit.ledger.balance.drawn_cases import GIB, cases
-from tests.unit.ledger.balance.reference import (
-    Amount,
-    Case,
-    Node,
-    Outage,
-    Reservation,
-    Run,
-    blocked,
-    second,
-    seconds,
-    sums,
-)
+from tests.unit.ledger.balance.happened import Amount, Case, Node, Outage, Reservation, Run
+from tests.unit.ledger.balance.reference import blocked, second, seconds, sums
 
 SMALL = Node("a", 0, 1000, 4, "a100", 16, 64 * GIB, ("p",))
 OTHER = Node("b", 0, 1000, 4, "v100", 16, 64 * GIB, ("p", "q"))
