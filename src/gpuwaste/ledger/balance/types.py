@@ -93,7 +93,7 @@ class Holding:
 class WaitingRun:
     """A run that waits for GPUs from `eligible` until `leave`; amounts are of the whole job, 0 for none requested.
 
-    `started`: it started at `leave`, on `started_on`. `limited`: a limit of its QOS, association or partition kept it
+    `started`: it started at `leave`. `limited`: a limit of its QOS, association or partition kept it
     back. `time_limit_s` None is endless.
     """
 
@@ -110,7 +110,6 @@ class WaitingRun:
     time_limit_s: int | None = None
     limited: bool = False
     constraint: str = ""
-    started_on: Sequence[str] = ()
 
 
 @dataclass(slots=True)

@@ -223,3 +223,26 @@ CREATE TABLE day_reasons (
     reason VARCHAR NOT NULL,
     ms BIGINT NOT NULL
 );
+
+-- The balance: GPU-seconds of the machine by UTC hour, kind of GPUs and class; those of each hour add up to all of its GPUs.
+CREATE TABLE balance_hours (
+    cluster VARCHAR NOT NULL,
+    hour_utc BIGINT NOT NULL,
+    partitions VARCHAR NOT NULL, -- of the nodes, joined by commas
+    gpu_type VARCHAR NOT NULL,
+    class VARCHAR NOT NULL,
+    gpu_s BIGINT NOT NULL,
+    estimated_s BIGINT NOT NULL, -- of these the ones whose node is estimated
+    over_s BIGINT NOT NULL -- that runs held beyond what nodes have: in no class
+);
+
+-- Runs that kept free GPUs of a node from jobs that waited, by hour and class.
+CREATE TABLE balance_blockers (
+    cluster VARCHAR NOT NULL,
+    hour_utc BIGINT NOT NULL,
+    class VARCHAR NOT NULL,
+    job_id BIGINT NOT NULL,
+    run_start BIGINT NOT NULL,
+    node VARCHAR NOT NULL,
+    gpu_s BIGINT NOT NULL
+);

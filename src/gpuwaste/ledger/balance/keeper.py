@@ -1,0 +1,108 @@
+"""BalanceKeeper: keeps the balance of the hub's clusters by hour, on a thread of its own.
+
+Every turn it counts the last hours anew, since accounting tells late who waited and who started. Once a day it counts
+days anew in which runs changed since. Older days, after a start or an import of history, are counted with pauses.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Final, Self
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.core.worker import Worker
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.balance.balance_store import StoredHours, store_balance, stored_hours
+from gpuwaste.ledger.balance.window import LOOKAHEAD_S, parts_of
+from gpuwaste.store.hub.hub_store import HubStore
+
+EVERY_S: Final = 900.0
+FIRST_S: Final = 45.0  # after the start, when accounting has been read
+_REST: Final = 9.0  # pauses are so many times as long as the work between them
+_MAX_DAYS: Final = 20 * 366
+_FAILED: Final = log_event.warning(
+    "balance-not-counted: cannot count the balance of cluster {cluster}: {error}",
+    "The store or its disk has an error. The balance of the last hours is missing until it works again.",
+)
+
+
+class BalanceKeeper(Part):
+    """Stores the balance of full hours. One thread calls `step`."""
+
+    late = True
+
+    def __init__(self, store: HubStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._passes: dict[str, tuple[int, int]] = {}  # by cluster: the last daily pass, and the last change it saw
+        self.worker = Worker("balance", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock)
+
+    def _turn(self) -> float:
+        self.step()
+        return EVERY_S
+
+    def step(self) -> None:
+        """Count what is due. Raises no error of the store."""
+        cluster = ""
+        try:
+            with self._store.reader() as db:
+                clusters = [str(row["cluster"]) for row in db.rows("job_clusters")]
+            for cluster in clusters:
+                for since, until in self._due(cluster):
+                    began = time.monotonic()
+                    self._count(cluster, since, until)
+                    rest_s = (time.monotonic() - began) * _REST
+                    if self.worker.stopping.is_set() or self._clock.wait(self.worker.stopping, rest_s):
+                        return
+        except GpuwasteError as error:
+            _FAILED.log(cluster=cluster, error=error)
+
+    def _due(self, cluster: str) -> Iterator[tuple[int, int]]:
+        """Yield the times to count, each at most a day and of full hours."""
+        now = self._clock.utc_s()
+        end = now - now % HOUR_S
+        with self._store.reader() as db:
+            known = stored_hours(db, cluster)
+            first = db.rows("balance_first", {"cluster": cluster})[0]["first"]
+        if first is None:
+            return
+        first = max(first - first % DAY_S, end - _MAX_DAYS * DAY_S)
+        since = first if known.since == known.until else min(known.until, max(first, end - LOOKAHEAD_S))
+        yield from _days(since, end)
+        if known.since < known.until:
+            yield from _days(self._changed_since(cluster, first, now), since)
+
+    def _changed_since(self, cluster: str, first: int, now: int) -> int:
+        """Return the first day with a change since the last daily pass, or now."""
+        last = self._store.touched.last(first, now)
+        day, seen = self._passes.get(cluster, (0, 0))
+        if not day:  # after a start what is stored is believed
+            self._passes[cluster] = now, last
+            return now
+        if now - day < DAY_S or last <= seen:
+            return now
+        self._passes[cluster] = now, last
+        return next(
+            (start for start in range(first, now, DAY_S) if self._store.touched.last(start, start + DAY_S) > seen), now
+        )
+
+    def _count(self, cluster: str, since: int, until: int) -> None:
+        with self._store.reader() as db:
+            parts = list(parts_of(db, cluster, since, until, self._clock.utc_s()))
+        for start, end, sums in parts:
+            store_balance(self._store, cluster, StoredHours(start, end), sums)
+
+
+def _days(since: int, until: int) -> Iterator[tuple[int, int]]:
+    while since < until:
+        end = min(until, since - since % DAY_S + DAY_S)
+        yield since, end
+        since = end

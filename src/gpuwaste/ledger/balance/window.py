@@ -1,0 +1,115 @@
+"""The balance of a window: stored hours from the store, the rest computed."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.balance.balance import balance
+from gpuwaste.ledger.balance.balance_store import stored_hours
+from gpuwaste.ledger.balance.reads import inputs_of
+from gpuwaste.ledger.balance.types import BalanceClass, BalanceSums, GpuKind, HourSum, Run
+from gpuwaste.store.database import Database
+
+LOOKAHEAD_S: Final = 6 * HOUR_S
+"""What started in this time after a part tells for whom GPUs were kept at its end."""
+
+
+class Place(NamedTuple):
+    """A place of a window's sums: the number of the step, the kind of GPUs, the class."""
+
+    step: int
+    kind: GpuKind
+    of: BalanceClass
+
+
+class Blocker(NamedTuple):
+    """A run that was in the way on a node of a cluster."""
+
+    cluster: str
+    of: BalanceClass
+    run: Run
+    node: str
+
+
+@dataclass(slots=True)
+class WindowBalance:
+    """GPU-seconds of a window by step of `step_s` seconds, kind and class; `blocked` by run and node.
+
+    `over` are GPU-seconds that runs held beyond what their nodes have; `estimated` those whose node is estimated.
+    """
+
+    start: int
+    end: int
+    now: int
+    step_s: int
+    seconds: Counter[Place] = field(default_factory=Counter)
+    blocked: Counter[Blocker] = field(default_factory=Counter)
+    estimated: int = 0
+    over: int = 0
+
+    def by_class(self) -> Counter[BalanceClass]:
+        """Return the GPU-seconds of each class."""
+        found: Counter[BalanceClass] = Counter()
+        for place, gpu_s in self.seconds.items():
+            found[place.of] += gpu_s
+        return found
+
+
+def parts_of(db: Database, cluster: str, start: int, end: int, now: int) -> Iterator[tuple[int, int, BalanceSums]]:
+    """Yield the balance of a time in parts of at most a day, each with its edges; its sums can go beyond the end.
+
+    Raises StoreError.
+    """
+    end = min(end, now)
+    while start < end:
+        until = min(end, start - start % DAY_S + DAY_S)
+        if until % HOUR_S and until - until % HOUR_S > start:
+            until -= until % HOUR_S
+        ahead = until if until % HOUR_S else max(until, min(until + LOOKAHEAD_S, now))
+        yield start, until, balance(inputs_of(db, cluster, start, ahead))
+        start = until
+
+
+def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
+    """Add a cluster to the balance of a window; what lies after now is left out. Raises StoreError."""
+    start, end = found.start, min(found.end, found.now)
+    stored = stored_hours(db, cluster)
+    since = max(stored.since, -(-start // HOUR_S) * HOUR_S)
+    until = min(stored.until, end - end % HOUR_S)
+    if since >= until:
+        _compute(db, cluster, start, end, found)
+        return
+    _compute(db, cluster, start, since, found)
+    _read(db, cluster, since, until, found)
+    _compute(db, cluster, until, end, found)
+
+
+def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> None:
+    for _, until, sums in parts_of(db, cluster, start, end, found.now):
+        for place, gpu_s in sums.seconds.items():
+            if place.hour < until:
+                found.seconds[_place(place, found)] += gpu_s
+        found.estimated += sum(gpu_s for place, gpu_s in sums.estimated.items() if place.hour < until)
+        found.over += sum(gpu_s for place, gpu_s in sums.over.items() if place.hour < until)
+        for blocking, gpu_s in sums.blocked.items():
+            if blocking.hour < until:
+                found.blocked[Blocker(cluster, blocking.of, blocking.run, blocking.node)] += gpu_s
+
+
+def _place(place: HourSum, found: WindowBalance) -> Place:
+    return Place((max(place.hour, found.start) - found.start) // found.step_s, place.kind, place.of)
+
+
+def _read(db: Database, cluster: str, since: int, until: int, found: WindowBalance) -> None:
+    window = {"cluster": cluster, "since": since, "until": until}
+    steps = {"start": found.start, "step": found.step_s}
+    for step, partitions, gpu_type, of, gpu_s, estimated, over in db.run(
+        "balance_hours_of", {**window, **steps}
+    ).fetchall():
+        found.seconds[Place(step, GpuKind(partitions, gpu_type), BalanceClass(of))] += gpu_s
+        found.estimated += estimated
+        found.over += over
+    for of, job_id, run_start, node, gpu_s in db.run("balance_blockers_of", window).fetchall():
+        found.blocked[Blocker(cluster, BalanceClass(of), (job_id, run_start), node)] += gpu_s
