@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.ledger.dispute_service import Disputes
 from gpuwaste.ledger.judging import Judging
@@ -17,6 +18,7 @@ PARTS: Final = (
     Judging,
     Roller,
     Unaccounted,
+    BalanceKeeper,
     SharedRuns,
     DocumentQueries,
     Curves,

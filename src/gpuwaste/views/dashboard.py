@@ -51,7 +51,7 @@ def dashboard_of(documents: Sequence[Document], link: Callable[[str], str], zone
     cards = [(document, _card(document, link, zone)) for document in ordered]
     overview, details, picture = "", list[str](), None
     first = ordered[0] if ordered else None
-    if isinstance(first, ViewDocument) and first.weight == OVERVIEW and first.charts:
+    if isinstance(first, ViewDocument) and (first.weight or 0.0) >= OVERVIEW and first.charts:
         overview, *details = (cut(sentence, _LONGEST) for sentence in first.narrative)
         picture = drawn(first.charts[0], "overview", zone)
         cards = cards[1:]

@@ -75,10 +75,13 @@ class BalanceKeeper(Part):
         if first is None:
             return
         first = max(first - first % DAY_S, end - _MAX_DAYS * DAY_S)
-        since = first if known.since == known.until else min(known.until, max(first, end - LOOKAHEAD_S))
+        if known.since == known.until:
+            yield from _days(first, end)
+            return
+        since = min(known.until, max(first, end - LOOKAHEAD_S))
         yield from _days(since, end)
-        if known.since < known.until:
-            yield from _days(self._changed_since(cluster, first, now), since)
+        yield from reversed(list(_days(first, known.since)))  # history that came later
+        yield from _days(self._changed_since(cluster, known.since, now), since)
 
     def _changed_since(self, cluster: str, first: int, now: int) -> int:
         """Return the first day with a change since the last daily pass, or now."""

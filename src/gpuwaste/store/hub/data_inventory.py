@@ -96,6 +96,8 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
     "machine_outages": StoredTable(_columns(site="cluster node state"), FOREVER),
     "machine_reservations": StoredTable(_columns(mention="name", site="cluster nodes flags"), FOREVER),
     "held_on_node": StoredTable(_columns(site="cluster node"), FOREVER),
+    "balance_hours": StoredTable(_columns(site="cluster partitions gpu_type", own="class"), FOREVER),
+    "balance_blockers": StoredTable(_columns(site="cluster node", own="class"), FOREVER),
     "hours": StoredTable(
         _columns(site="cluster node gpu_uuid", own="unknown_reason map_source confidence"),
         "until they are summed by day (`hub.rollup_days`)",

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.ledger.balance.allocated import use_of
 from gpuwaste.ledger.judged_runs import judged_runs
 from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.ledger.tally import Tally
@@ -136,17 +137,8 @@ def _hours(asking: ViewQuery, edges: tuple[int, int]) -> dict[str, float]:
 
 def split(total: Tally) -> dict[str, int]:
     """Return the GPU-milliseconds of a sum by kind; the kinds add up to what was held."""
-    exempt = min(sum(total.exempt.values()), total.wasted_ms)
-    known = total.known_ms + total.suspended_ms
-    return {
-        "used": total.high_ms + total.moderate_ms,
-        "low": total.low_ms,
-        "short": max(0, total.idle_ms - total.wasted_ms),
-        "unexplained": total.wasted_ms - exempt,
-        "exempt": exempt,
-        "suspended": total.suspended_ms,
-        "unknown": max(0, total.alloc_ms - known),
-    }
+    uses = use_of(total)
+    return {"used": uses.pop("high") + uses.pop("moderate"), **uses}
 
 
 def _chart(shown: Sequence[Month]) -> Bars:

@@ -1,0 +1,94 @@
+"""Jobs that kept free GPUs from jobs that waited: which nodes, for how long, with how much of their memory or CPUs."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.jobs.machine.machine_reads import machine_nodes, memory_of
+from gpuwaste.ledger.balance.types import BalanceClass, Run
+from gpuwaste.ledger.balance.window import Blocker
+from gpuwaste.slurm.formats.hostlist import compressed
+from gpuwaste.store.database import Database
+
+MOST: Final = 200
+"""Jobs that are described, those with the most GPU-seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrandingJob:
+    """A job that was in the way on `nodes`, a hostlist, for `gpu_s` GPU-seconds of other jobs.
+
+    `share` is the part of a node's memory or CPUs that it held there, `gpus` of `node_gpus` what it held itself; None
+    is not known.
+    """
+
+    cluster: str
+    of: BalanceClass
+    run: Run
+    printed_id: str
+    name: str
+    user: str
+    account: str
+    nodes: str
+    gpu_s: int
+    gpus: int
+    node_gpus: int | None
+    share: float | None
+
+
+def stranding_jobs(db: Database, blocked: Mapping[Blocker, int], most: int = MOST) -> list[StrandingJob]:
+    """Return the jobs that were in the way, the most GPU-seconds first. Raises StoreError."""
+    gpu_s: Counter[tuple[str, BalanceClass, Run]] = Counter()
+    nodes: dict[tuple[str, BalanceClass, Run], set[str]] = defaultdict(set)
+    for blocker, seconds in blocked.items():
+        key = blocker.cluster, blocker.of, blocker.run
+        gpu_s[key] += seconds
+        nodes[key].add(blocker.node)
+    largest = sorted(gpu_s, key=lambda key: (-gpu_s[key], key))[:most]
+    found: dict[tuple[str, BalanceClass, Run], StrandingJob] = {}
+    for cluster in sorted({key[0] for key in largest}):
+        own = [key for key in largest if key[0] == cluster]
+        found |= {key: job for key, job in zip(own, _described(db, cluster, own, nodes, gpu_s), strict=True) if job}
+    return [found[key] for key in largest if key in found]
+
+
+def _described(
+    db: Database,
+    cluster: str,
+    keys: list[tuple[str, BalanceClass, Run]],
+    nodes: Mapping[tuple[str, BalanceClass, Run], set[str]],
+    gpu_s: Mapping[tuple[str, BalanceClass, Run], int],
+) -> Iterator[StrandingJob | None]:
+    ids = sorted({key[2][0] for key in keys})
+    jobs = {
+        (row["job_id"], row["run_start"]): row for row in db.rows("balance_jobs", {"cluster": cluster, "job_ids": ids})
+    }
+    for key in keys:
+        row = jobs.get(key[2])
+        yield None if row is None else _job(db, key, row, sorted(nodes[key]), gpu_s[key])
+
+
+def _job(
+    db: Database, key: tuple[str, BalanceClass, Run], row: Mapping[str, Any], nodes: list[str], gpu_s: int
+) -> StrandingJob:
+    cluster, of, run = key
+    machine = {node.node: node for node in machine_nodes(db, cluster, run[1], run[1] + 1, assume_first=True)}
+    node, parts = machine.get(nodes[0]), max(1, row["n_nodes"] or 1)
+    memory = of is BalanceClass.FREE_MEMORY
+    held = (memory_of(row["alloc_tres"]) if memory else row["cpus"] or 0) / parts
+    whole = 0 if node is None else node.memory_b if memory else node.cpus
+    return StrandingJob(
+        cluster,
+        of,
+        run,
+        row["printed_id"],
+        row["name"],
+        row["user"],
+        row["account"],
+        compressed(nodes),
+        gpu_s,
+        -(-(row["gpus"] or 0) // parts),
+        None if node is None else node.gpus,
+        min(1.0, held / whole) if whole else None,
+    )

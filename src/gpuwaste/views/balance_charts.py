@@ -1,0 +1,132 @@
+"""The charts of view balance: the machine as one bar, by day, GPU type and partition, and who kept GPUs from others."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.balance.class_names import WAITED_FOR
+from gpuwaste.ledger.balance.stranding import StrandingJob
+from gpuwaste.ledger.balance.types import BalanceClass, GpuKind
+from gpuwaste.ledger.balance.window import Place, WindowBalance
+from gpuwaste.show.chart import Axis, Bars, Role, Series
+from gpuwaste.views.charting import sideways, step_axis, user_words
+from gpuwaste.views.ranking import SHOWN
+from gpuwaste.views.view_query import Window
+
+PARTS: Final[Mapping[str, tuple[str, Role]]] = {
+    "used": ("used well", "high"),
+    "low": ("low utilization", "low"),
+    "short": ("idle under a minute", "moderate"),
+    "unexplained": ("wasted", "idle"),
+    "exempt": ("wasted, exempt", "other"),
+    "suspended": ("suspended", "suspended"),
+    "unknown": ("allocated, use unknown", "unknown"),
+    "waited": ("free although jobs wait", "failed"),
+    "free": ("free, no job waits", "muted"),
+    "reserved": ("reserved, not used", "third"),
+    "away": ("down, drained, maintenance", "node_fail"),
+    "not_known": ("not known", "unknown"),
+}
+"""The parts of the one bar, with name and role."""
+_AWAY: Final = (BalanceClass.DOWN, BalanceClass.DRAINED, BalanceClass.MAINTENANCE)
+GROUPS: Final[Mapping[str, Sequence[BalanceClass]]] = {
+    "allocated": (BalanceClass.ALLOCATED,),
+    "waited": WAITED_FOR,
+    "free": (BalanceClass.FREE,),
+    "reserved": (BalanceClass.RESERVED,),
+    "away": _AWAY,
+    "not_known": (BalanceClass.NOT_KNOWN,),
+}
+GROUP_NAMES: Final = {"allocated": "allocated", **{name: of[0] for name, of in PARTS.items() if name in GROUPS}}
+
+
+def job_words(job: StrandingJob) -> str:
+    """Return a job with its user for a sentence: 4711 of alice (physics)."""
+    return f"{job.printed_id} of {user_words(job.user, job.account)}"
+
+
+def bar(parts: Mapping[str, float]) -> Bars:
+    """Return the one bar of GPU-seconds by part."""
+    whole = sum(parts.values())
+    series = [
+        Series(name=name, role=role, y=[round(parts[part] / whole * 100, 3)])
+        for part, (name, role) in PARTS.items()
+        if parts[part]
+    ]
+    return sideways("Every GPU-hour of the machine", ["machine"], "%", series, of="")
+
+
+def blockers(jobs: Sequence[StrandingJob]) -> Iterator[Bars]:
+    """Yield the jobs that kept most GPU-hours from jobs that waited."""
+    shown = jobs[:SHOWN]
+    if shown:
+        roles: Mapping[BalanceClass, tuple[str, Role]] = {
+            BalanceClass.FREE_MEMORY: ("by memory", "failed"),
+            BalanceClass.FREE_CPUS: ("by CPUs", "timeout"),
+        }
+        series = [
+            Series(name=name, role=role, y=[round(job.gpu_s / HOUR_S, 3) if job.of is of else 0.0 for job in shown])
+            for of, (name, role) in roles.items()
+            if any(job.of is of for job in shown)
+        ]
+        names = [job_words(job) for job in shown]
+        yield sideways("GPU-hours kept from jobs that wait, by job", names, "GPU-hours", series, of="Job")
+
+
+def by_day(window: Window, found: WindowBalance) -> Iterator[Bars]:
+    """Yield the machine by day, where there are several."""
+    at, axis = step_axis(window)
+    if len(at) > 1:
+        steps = [_of_step(found, number) for number in range(len(at))]
+        yield Bars(
+            title=f"The machine by {window.step_text}",
+            x=axis,
+            y=Axis(title="GPU-hours", unit="GPU-hours"),
+            at=at,
+            series=_series(steps),
+        )
+
+
+def _of_step(found: WindowBalance, number: int) -> Counter[BalanceClass]:
+    return _sum(place for place in found.seconds.items() if place[0].step == number)
+
+
+def by_kind(found: WindowBalance) -> Iterator[Bars]:
+    """Yield the machine by GPU type and by partition, where there are several."""
+    for title, of, name in (("GPU type", "Type", _type_name), ("partition", "Partition", _partition_name)):
+        names = sorted({name(place.kind) for place in found.seconds})
+        if len(names) > 1:
+            sums = {each: _sum(one for one in found.seconds.items() if name(one[0].kind) == each) for each in names}
+            shown = sorted(names, key=lambda each: -sums[each].total())[:SHOWN]
+            yield sideways(
+                f"The machine by {title}", shown, "GPU-hours", _series([sums[each] for each in shown]), of=of
+            )
+
+
+def _type_name(kind: GpuKind) -> str:
+    return kind.gpu_type or "no type"
+
+
+def _partition_name(kind: GpuKind) -> str:
+    return kind.partitions or "no partition"
+
+
+def _sum(places: Iterable[tuple[Place, int]]) -> Counter[BalanceClass]:
+    found: Counter[BalanceClass] = Counter()
+    for place, gpu_s in places:
+        found[place.of] += gpu_s
+    return found
+
+
+def _series(sums: Sequence[Mapping[BalanceClass, int]]) -> list[Series]:
+    roles: dict[str, Role] = {"allocated": "high", **{name: role for name, (_, role) in PARTS.items()}}
+    return [
+        Series(
+            name=GROUP_NAMES[group],
+            role=roles[group],
+            y=[round(sum(one[of] for of in classes) / HOUR_S, 3) for one in sums],
+        )
+        for group, classes in GROUPS.items()
+        if any(one[of] for one in sums for of in classes)
+    ]
