@@ -19,7 +19,7 @@ def kept_for(run: WaitingRun, holdings: Sequence[Holding], timelines: Timelines)
     """Yield what is kept on the nodes of a run, given what it holds there after its start."""
     since = {held.node: _room_since(run, held, timelines.get(held.node, ())) for held in holdings}
     found = [at for at in since.values() if at is not None]
-    on_all = max(found) if len(found) == len(holdings) else run.leave
+    on_all = max(found, default=run.leave) if len(found) == len(holdings) else run.leave
     for held in holdings:
         begin = since[held.node]
         if begin is not None:

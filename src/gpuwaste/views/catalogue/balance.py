@@ -22,8 +22,8 @@ TITLE: Final = "Every GPU-hour of the machine"
 QUESTION: Final = "Where did the GPU-hours of the machine go, and why were GPUs free although jobs waited?"
 SENTENCES: Final = (
     (
-        "{allocated_share} of the {machine_hours} of the machine were allocated"
-        "[; {used_share+} had high or moderate utilization]."
+        "Of the {machine_hours} of the machine, {allocated_share} were allocated"
+        "[; {used_share+} of the GPU-hours had high or moderate utilization]."
     ),
     "In {waited_hours+} GPUs were free although jobs waited[; the largest cause: {top_cause} ({top_cause_hours})].",
     (
@@ -74,12 +74,18 @@ def answer(asking: ViewQuery) -> Answer:
     use = use.bounded(allocated_ms)
     parts = _parts(by_class, use)
     facts.add("machine_hours", machine_s / HOUR_S, "GPU-hours", "GPU-hours of the machine")
-    facts.share("allocated_share", by_class[BalanceClass.ALLOCATED], machine_s, "share that was allocated")
+    whole = "share of the machine's GPU-hours"
+    facts.share("allocated_share", by_class[BalanceClass.ALLOCATED], machine_s, f"{whole} that was allocated")
     if use.uses["unknown"] < allocated_ms:
-        facts.share("used_share", parts["used"], machine_s, "share with high or moderate utilization")
+        facts.share("used_share", parts["used"], machine_s, f"{whole} with high or moderate utilization")
     for name, means in _MEANS.items():
         facts.add(f"{name}_hours", parts[name] / HOUR_S, "GPU-hours", f"GPU-hours {means}")
-    facts.share("not_known_share", parts["not_known"], machine_s, "share of which the node's state is not known")
+    facts.share(
+        "not_known_share",
+        parts["not_known"],
+        machine_s,
+        f"{whole} in which the state of the node is not known",
+    )
     causes = ranking((of, CLASS_NAMES[of], by_class[of] / HOUR_S) for of in WAITED_FOR if by_class[of])
     causes.add(facts, TOP_CAUSE, "GPU-hours", ("cause with most GPU-hours free although jobs wait", "its GPU-hours"))
     jobs = stranding_jobs(asking.db, found.blocked)
@@ -137,7 +143,7 @@ def _add_blocker(facts: ViewFacts, jobs: Sequence[StrandingJob]) -> None:
     facts.add("blocker_hours", job.gpu_s / HOUR_S, "GPU-hours", "GPU-hours that it kept from jobs that waited")
     facts.add("blocker_nodes", job.nodes, "", "nodes on which it did")
     if job.share is not None and job.node_gpus:
-        facts.add("blocker_share", job.share, "share", "its share of the node's memory or CPUs")
+        facts.add("blocker_share", job.share, "share", "its share of the memory or CPUs of a node")
         facts.add("blocker_what", "memory" if job.of is BalanceClass.FREE_MEMORY else "CPUs", "", "what it held")
         facts.add("blocker_gpus", f"{job.gpus} of {job.node_gpus} GPUs", "", "GPUs that it held on a node")
 
