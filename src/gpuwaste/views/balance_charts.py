@@ -46,7 +46,7 @@ def job_words(job: StrandingJob) -> str:
     return f"{job.printed_id} of {user_words(job.user, job.account)}"
 
 
-def bar(parts: Mapping[str, float]) -> Bars:
+def bar(parts: Mapping[str, float], title: str) -> Bars:
     """Return the one bar of GPU-seconds by part."""
     whole = sum(parts.values())
     series = [
@@ -54,11 +54,11 @@ def bar(parts: Mapping[str, float]) -> Bars:
         for part, (name, role) in PARTS.items()
         if parts[part]
     ]
-    return sideways("Every GPU-hour of the machine", ["machine"], "%", series, of="")
+    return sideways(title, ["machine"], "%", series, of="")
 
 
-def blockers(jobs: Sequence[StrandingJob]) -> Iterator[Bars]:
-    """Yield the jobs that kept most GPU-hours from jobs that waited."""
+def blockers(jobs: Sequence[StrandingJob], unit: str) -> Iterator[Bars]:
+    """Yield the jobs that kept most from jobs that waited."""
     shown = jobs[:SHOWN]
     if shown:
         roles: Mapping[BalanceClass, tuple[str, Role]] = {
@@ -71,7 +71,7 @@ def blockers(jobs: Sequence[StrandingJob]) -> Iterator[Bars]:
             if any(job.of is of for job in shown)
         ]
         names = [job_words(job) for job in shown]
-        yield sideways("GPU-hours kept from jobs that wait, by job", names, "GPU-hours", series, of="Job")
+        yield sideways("Kept from jobs that wait, by job", names, unit, series, of="Job")
 
 
 def by_day(window: Window, found: WindowBalance) -> Iterator[Bars]:
@@ -82,7 +82,7 @@ def by_day(window: Window, found: WindowBalance) -> Iterator[Bars]:
         yield Bars(
             title=f"The machine by {window.step_text}",
             x=axis,
-            y=Axis(title="GPU-hours", unit="GPU-hours"),
+            y=Axis(title=_unit(found), unit=_unit(found)),
             at=at,
             series=_series(steps),
         )
@@ -100,8 +100,12 @@ def by_kind(found: WindowBalance) -> Iterator[Bars]:
             sums = {each: _sum(one for one in found.seconds.items() if name(one[0].kind) == each) for each in names}
             shown = sorted(names, key=lambda each: -sums[each].total())[:SHOWN]
             yield sideways(
-                f"The machine by {title}", shown, "GPU-hours", _series([sums[each] for each in shown]), of=of
+                f"The machine by {title}", shown, _unit(found), _series([sums[each] for each in shown]), of=of
             )
+
+
+def _unit(found: WindowBalance) -> str:
+    return f"{found.devices[:-1]}-hours"
 
 
 def _type_name(kind: GpuKind) -> str:

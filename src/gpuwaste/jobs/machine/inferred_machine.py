@@ -6,7 +6,7 @@ from typing import Any, Final
 from gpuwaste.jobs.machine import machine_store
 from gpuwaste.jobs.machine.machine_reads import memory_of, names_of
 from gpuwaste.jobs.machine.machine_store import MOST
-from gpuwaste.jobs.machine.types import MachineNode
+from gpuwaste.jobs.machine.types import POOL, MachineNode
 from gpuwaste.slurm.site.cluster_model import NEVER
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.json_rows import to_json
@@ -34,13 +34,21 @@ def infer_nodes(db: Database, cluster: str) -> bool:
     nodes = [
         MachineNode(node, since, None, min(gpus, MOST), kind, min(cpus, MOST), memory_b, partitions, "")
         for node, since, gpus, kind, cpus, memory_b, partitions in found
-    ]
+    ] or _pool(db, cluster)
     machine_store.clear_nodes(db, cluster)
     machine_store.add_nodes(db, cluster, nodes)
     if nodes:
         machine_store.set_mark(db, "machine", cluster, min(node.since for node in nodes))
         machine_store.set_mark(db, "machine_inferred", cluster, 1)
     return bool(nodes)
+
+
+def _pool(db: Database, cluster: str) -> list[MachineNode]:
+    """Return all nodes as one, where no run names its nodes."""
+    return [
+        MachineNode(POOL, since, None, min(gpus, MOST), "", min(cpus, MOST), 0, partitions, "")
+        for since, gpus, cpus, partitions in db.run("machine_pool", {"cluster": cluster, "never": NEVER}).fetchall()
+    ]
 
 
 def _pages(db: Database, cluster: str) -> Iterator[list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import short_cache
 from gpuwaste.jobs.machine.machine_store import machine_known, stored_outages, stored_reservations
-from gpuwaste.jobs.machine.types import ALWAYS, HeldAmount, HeldRun, MachineNode
+from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, HeldRun, MachineNode
 from gpuwaste.slurm.accounting.tres_amounts import memory_b, tres_or_none
 from gpuwaste.slurm.formats.hostlist import NO_NODES, expand
 from gpuwaste.store.database import Database
@@ -48,7 +48,7 @@ def held_runs(db: Database, cluster: str, since: int, until: int) -> Iterator[He
             if key not in cache:
                 if len(cache) >= _CACHED:
                     cache.clear()
-                names = names_of(nodes)
+                names = names_of(nodes) or (POOL,)
                 cache[key] = tuple(spread(names, (gpus, cpus, memory_of(tres)))), len(names) == 1
             amounts, exact = cache[key]
         yield HeldRun(job_id, run_start, start, end, exact, amounts)

@@ -11,6 +11,8 @@ from gpuwaste.slurm.site.machine_events import NodeOutage, ReservedNodes
 __all__ = ["HeldAmount", "HeldRun", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes"]
 ALWAYS: Final = 0
 """`since` of a node whose configuration is that of a file, or is assumed for all time before it was seen first."""
+POOL: Final = "(all nodes)"
+"""The one node of a machine whose runs do not name their nodes."""
 
 
 class MachineNode(NamedTuple):
@@ -43,7 +45,7 @@ class HeldRun(NamedTuple):
     """A run and what it holds on each of its nodes, from `start` until `end`.
 
     `exact`: slurmctld printed the amounts, or it is one node. Otherwise they are spread evenly, the rest to the first
-    nodes. No amounts: accounting does not name its nodes.
+    nodes. The node is POOL where accounting does not name them.
     """
 
     job_id: int

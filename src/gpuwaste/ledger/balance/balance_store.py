@@ -4,7 +4,7 @@ Marks `balance_from:CLUSTER` and `balance:CLUSTER` are the hours from which and 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gpuwaste.ledger.balance.types import BalanceSums, HourSum
 from gpuwaste.store.database import Database
@@ -19,10 +19,13 @@ class StoredHours(NamedTuple):
     until: int
 
 
+NONE_STORED: Final = StoredHours(0, 0)
+
+
 def stored_hours(db: Database, cluster: str) -> StoredHours:
     """Return which hours of a cluster are stored. Raises StoreError."""
     since, until = mark_of(db, f"balance_from:{cluster}"), mark_of(db, f"balance:{cluster}")
-    return StoredHours(0, 0) if since is None or until is None else StoredHours(since, until)
+    return NONE_STORED if since is None or until is None else StoredHours(since, until)
 
 
 def store_balance(store: HubStore, cluster: str, hours: StoredHours, sums: BalanceSums) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gpuwaste.ledger.balance.types import BalanceClass
+from gpuwaste.ledger.balance.types import BalanceClass, Devices
 
 CLASS_NAMES: Final[Mapping[BalanceClass, str]] = {
     BalanceClass.ALLOCATED: "allocated",
@@ -23,6 +23,14 @@ CLASS_NAMES: Final[Mapping[BalanceClass, str]] = {
     BalanceClass.NOT_KNOWN: "not known",
 }
 """In the order of tables and charts; those from memory to cause unknown are GPUs that are free although jobs wait."""
+
+
+def class_name(of: BalanceClass, devices: Devices) -> str:
+    """Return the name of a class where GPUs, or CPUs, are counted."""
+    name = CLASS_NAMES[of]
+    return name.replace("GPUs on one node", "CPUs free") if devices == "CPUs" else name
+
+
 WAITED_FOR: Final = tuple(of for of in CLASS_NAMES if of.value.startswith("free_"))
 CLASS_MEANS: Final[Mapping[BalanceClass, str]] = {
     BalanceClass.ALLOCATED: "a job holds the GPU",

@@ -99,7 +99,7 @@ class BalanceKeeper(Part):
 
     def _count(self, cluster: str, since: int, until: int) -> None:
         with self._store.reader() as db:
-            parts = list(parts_of(db, cluster, since, until, self._clock.utc_s()))
+            parts = list(parts_of(db, cluster, (since, until), self._clock.utc_s()))
         for start, end, sums in parts:
             store_balance(self._store, cluster, StoredHours(start, end), sums)
 

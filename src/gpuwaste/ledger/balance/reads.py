@@ -15,11 +15,12 @@ from gpuwaste.jobs.machine.machine_reads import (
     outages,
     reservations,
 )
-from gpuwaste.jobs.machine.types import ALWAYS, MachineKnown
+from gpuwaste.jobs.machine.types import ALWAYS, POOL, MachineKnown
 from gpuwaste.ledger.balance.types import (
     BalanceClass,
     BalanceInputs,
     Closure,
+    Devices,
     GpuKind,
     Holding,
     NodeSpan,
@@ -35,30 +36,38 @@ _DOWN: Final = re.compile(r"DOWN|FAIL|ERROR|NOT_RESP|\*", re.IGNORECASE)
 _MOST_PARTITIONS: Final = 64
 
 
-def inputs_of(db: Database, cluster: str, start: int, end: int) -> BalanceInputs:
-    """Return all that the store has of a cluster's GPUs in [start, end), UTC seconds. Raises StoreError."""
+def devices_of(db: Database, cluster: str) -> Devices:
+    """Return what is counted of a cluster: CPUs where no node that is known has a GPU. Raises StoreError."""
+    nodes = machine_nodes(db, cluster, 0, FAR)
+    return "CPUs" if nodes and not any(node.gpus for node in nodes) else "GPUs"
+
+
+def inputs_of(db: Database, cluster: str, start: int, end: int, devices: Devices = "GPUs") -> BalanceInputs:
+    """Return all that the store has of a cluster's GPUs (or CPUs) in [start, end), UTC seconds. Raises StoreError."""
+    cpus = devices == "CPUs"
     spans = [
         NodeSpan(
             node.node,
             node.since,
             FAR if node.until is None else node.until,
-            node.gpus,
-            node.cpus,
+            node.cpus if cpus else node.gpus,
+            0 if cpus else node.cpus,
             node.memory_b,
             GpuKind(node.partitions, node.gpu_type),
             frozenset(filter(None, node.features.split(","))),
         )
         for node in machine_nodes(db, cluster, start, end, assume_first=True)
-        if node.gpus
+        if cpus or node.gpus
     ]
     with_gpus = {span.node for span in spans}
+    pooled = with_gpus == {POOL}
     return BalanceInputs(
         start,
         end,
         spans,
         [closure for closure in _closures(db, cluster, start, end) if closure.node in with_gpus],
-        list(_holdings(db, cluster, start, end, with_gpus)),
-        list(_waiting(db, cluster, start, end)),
+        list(_holdings(db, cluster, (start, end), with_gpus, cpus=cpus)),
+        list(_waiting(db, cluster, (start, end), cpus=cpus, pooled=pooled)),
         states_from(machine_known(db, cluster)),
     )
 
@@ -82,19 +91,25 @@ def _closures(db: Database, cluster: str, start: int, end: int) -> Iterator[Clos
             yield Closure(node, reserved.start, reserved.end, reason)
 
 
-def _holdings(db: Database, cluster: str, start: int, end: int, with_gpus: set[str]) -> Iterator[Holding]:
-    for run in held_runs(db, cluster, start, end):
+def _holdings(
+    db: Database, cluster: str, window: tuple[int, int], with_gpus: set[str], *, cpus: bool
+) -> Iterator[Holding]:
+    for run in held_runs(db, cluster, *window):
         key = run.job_id, run.run_start
         until = FAR if run.end is None else run.end
-        for node, gpus, cpus, memory_b in run.amounts:
+        for node, gpus, held_cpus, memory_b in run.amounts:
             if node in with_gpus:
-                yield Holding(key, node, run.start, until, gpus, cpus, memory_b, not run.exact)
+                amounts = (held_cpus, 0, memory_b) if cpus else (gpus, held_cpus, memory_b)
+                yield Holding(key, node, run.start, until, *amounts, not run.exact)
 
 
-def _waiting(db: Database, cluster: str, start: int, end: int) -> Iterator[WaitingRun]:
-    for row in db.rows("balance_waiting", {"cluster": cluster, "since": start, "until": end}):
+def _waiting(db: Database, cluster: str, window: tuple[int, int], *, cpus: bool, pooled: bool) -> Iterator[WaitingRun]:
+    which = {"cluster": cluster, "since": window[0], "until": window[1], "cpus": cpus}
+    for row in db.rows("balance_waiting", which):
         began = row["start"] is not None
-        gpus, cpus, memory_b, nodes = _held(row) if began else _requested(row["req_tres"])
+        gpus, needed_cpus, memory_b, nodes = _held(row) if began else _requested(row["req_tres"])
+        if cpus:
+            gpus, needed_cpus = needed_cpus or row["cpus"] or 0, 0
         if not gpus:
             continue
         leave = row["start"] if began else row["end"]
@@ -104,9 +119,9 @@ def _waiting(db: Database, cluster: str, start: int, end: int) -> Iterator[Waiti
             FAR if leave is None else leave,
             began,
             _partitions(row["partition"]),
-            nodes,
+            1 if pooled else nodes,
             gpus,
-            cpus,
+            needed_cpus,
             memory_b,
             _requested_type(row["req_tres"]),
             row["time_limit_s"],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 
 class BalanceClass(StrEnum):
@@ -40,6 +40,8 @@ BY_DEMAND: Final = (
     BalanceClass.FREE_OTHER_TYPE,
 )
 """Causes that jobs without a limit give: together at most as many GPUs as these jobs request, in this order."""
+Devices = Literal["GPUs", "CPUs"]
+"""What is counted: CPUs on a machine without GPUs."""
 Run = tuple[int, int]
 """A run of the cluster: job id and start."""
 

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.balance.balance import balance
-from gpuwaste.ledger.balance.balance_store import stored_hours
+from gpuwaste.ledger.balance.balance_store import NONE_STORED, stored_hours
 from gpuwaste.ledger.balance.reads import inputs_of
-from gpuwaste.ledger.balance.types import BalanceClass, BalanceSums, GpuKind, HourSum, Run
+from gpuwaste.ledger.balance.types import BalanceClass, BalanceSums, Devices, GpuKind, HourSum, Run
 from gpuwaste.store.database import Database
 
 LOOKAHEAD_S: Final = 6 * HOUR_S
@@ -44,6 +44,7 @@ class WindowBalance:
     end: int
     now: int
     step_s: int
+    devices: Devices = "GPUs"
     seconds: Counter[Place] = field(default_factory=Counter)
     blocked: Counter[Blocker] = field(default_factory=Counter)
     estimated: int = 0
@@ -57,25 +58,27 @@ class WindowBalance:
         return found
 
 
-def parts_of(db: Database, cluster: str, start: int, end: int, now: int) -> Iterator[tuple[int, int, BalanceSums]]:
+def parts_of(
+    db: Database, cluster: str, edges: tuple[int, int], now: int, devices: Devices = "GPUs"
+) -> Iterator[tuple[int, int, BalanceSums]]:
     """Yield the balance of a time in parts of at most a day, each with its edges; its sums can go beyond the end.
 
     Raises StoreError.
     """
-    end = min(end, now)
+    start, end = edges[0], min(edges[1], now)
     while start < end:
         until = min(end, start - start % DAY_S + DAY_S)
         if until % HOUR_S and until - until % HOUR_S > start:
             until -= until % HOUR_S
         ahead = until if until % HOUR_S else max(until, min(until + LOOKAHEAD_S, now))
-        yield start, until, balance(inputs_of(db, cluster, start, ahead))
+        yield start, until, balance(inputs_of(db, cluster, start, ahead, devices))
         start = until
 
 
 def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
     """Add a cluster to the balance of a window; what lies after now is left out. Raises StoreError."""
     start, end = found.start, min(found.end, found.now)
-    stored = stored_hours(db, cluster)
+    stored = stored_hours(db, cluster) if found.devices == "GPUs" else NONE_STORED
     since = max(stored.since, -(-start // HOUR_S) * HOUR_S)
     until = min(stored.until, end - end % HOUR_S)
     if since >= until:
@@ -87,7 +90,7 @@ def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
 
 
 def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> None:
-    for _, until, sums in parts_of(db, cluster, start, end, found.now):
+    for _, until, sums in parts_of(db, cluster, (start, end), found.now, found.devices):
         for place, gpu_s in sums.seconds.items():
             if place.hour < until:
                 found.seconds[_place(place, found)] += gpu_s

@@ -6,10 +6,10 @@ from typing import Final
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.machine.machine_reads import machine_known
 from gpuwaste.ledger.balance.allocated import USES, WindowUse, cause_text, window_use
-from gpuwaste.ledger.balance.class_names import CLASS_NAMES, WAITED_FOR
-from gpuwaste.ledger.balance.reads import FAR, states_from
+from gpuwaste.ledger.balance.class_names import WAITED_FOR, class_name
+from gpuwaste.ledger.balance.reads import FAR, devices_of, states_from
 from gpuwaste.ledger.balance.stranding import StrandingJob, stranding_jobs
-from gpuwaste.ledger.balance.types import BalanceClass
+from gpuwaste.ledger.balance.types import BalanceClass, Devices
 from gpuwaste.ledger.balance.window import WindowBalance, add_window
 from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column, ViewFacts
@@ -18,32 +18,29 @@ from gpuwaste.views.charting import sideways
 from gpuwaste.views.ranking import OVERVIEW, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
-TITLE: Final = "Every GPU-hour of the machine"
-QUESTION: Final = "Where did the GPU-hours of the machine go, and why were GPUs free although jobs waited?"
+TITLE: Final = "The balance of the machine"
+QUESTION: Final = "Where did every GPU-hour of the machine go, and why were GPUs free although jobs waited?"
 SENTENCES: Final = (
     (
         "Of the {machine_hours} of the machine, {allocated_share} were allocated"
-        "[; {used_share+} of the GPU-hours had high or moderate utilization]."
+        "[; {used_share+} of the hours had high or moderate utilization]."
     ),
-    "In {waited_hours+} GPUs were free although jobs waited[; the largest cause: {top_cause} ({top_cause_hours})].",
+    (
+        "In {waited_hours+} {devices} were free although jobs waited"
+        "[; the largest cause: {top_cause} ({top_cause_hours})]."
+    ),
     (
         "Job {blocker} kept {blocker_hours} on {blocker_nodes} from jobs that waited"
         "[: it held {blocker_share} of the {blocker_what} with {blocker_gpus}]."
     ),
-    "In {free_hours+} GPUs were free and no job waited for them.",
-    "In {away_hours+} GPUs were down, drained or in maintenance.",
-    "In {reserved_hours+} GPUs were reserved and not used.",
-    "{not_known_share+} of the GPU-hours are not known.",
+    "In {free_hours+} {devices} were free and no job waited for them.",
+    "In {away_hours+} {devices} were down, drained or in maintenance.",
+    "In {reserved_hours+} {devices} were reserved and not used.",
+    "{not_known_share+} of the hours are not known.",
 )
 _CAUSES_TITLE: Final = "Free although jobs wait, by cause"
 TOP_CAUSE: Final = Superlative("top_cause", "top_cause_hours", "bars", _CAUSES_TITLE)
 SUPERLATIVES: Final = (TOP_CAUSE,)
-_COLUMNS: Final = (
-    Column(name="group", title="GPU-hours that were"),
-    Column(name="class", title="Class"),
-    Column(name="hours", title="GPU-hours", unit="GPU-hours"),
-    Column(name="share", title="Share", unit="share"),
-)
 _MS: Final = 1000
 _MEANS: Final = {
     "waited": "free although jobs waited",
@@ -52,9 +49,9 @@ _MEANS: Final = {
     "away": "down, drained or in maintenance",
 }
 _NOTES: Final = (
-    "Each GPU-second of the machine is in one class; the classes add up to nodes x GPUs x time.",
+    "Each second of each GPU is in one class; the classes add up to nodes x GPUs x time.",
     (
-        "Free although jobs wait: never more GPUs than the waiting jobs request. A cause is named only where a waiting "
+        "Free although jobs wait: never more than the waiting jobs request. A cause is named only where a waiting "
         "job would have fitted but for it."
     ),
 )
@@ -64,47 +61,66 @@ def answer(asking: ViewQuery) -> Answer:
     """Query the balance, and the ledger for what the allocated GPUs were used for."""
     facts = ViewFacts("balance_hours_of")
     window, found = asking.window, _found(asking)
+    unit = f"{found.devices[:-1]}-hours"
+    columns = _columns(unit)
     by_class = found.by_class()
     machine_s = by_class.total()
     if not machine_s:
         nothing = "No node with GPUs is known: add the machine with --machine, or wait until the hub has read it."
-        return Answer(facts, _COLUMNS, [], [], [], nothing=nothing)
+        return Answer(facts, columns, [], [], [], nothing=nothing)
     allocated_ms = by_class[BalanceClass.ALLOCATED] * _MS
     use = window_use(asking.db, window.clusters, (window.start, window.end), asking.settings, window.now)
     use = use.bounded(allocated_ms)
     parts = _parts(by_class, use)
-    facts.add("machine_hours", machine_s / HOUR_S, "GPU-hours", "GPU-hours of the machine")
-    whole = "share of the machine's GPU-hours"
+    facts.add("devices", found.devices, "", "what is counted")
+    facts.add("machine_hours", machine_s / HOUR_S, unit, f"{unit} of the machine")
+    whole = f"share of the machine's {unit}"
     facts.share("allocated_share", by_class[BalanceClass.ALLOCATED], machine_s, f"{whole} that was allocated")
     if use.uses["unknown"] < allocated_ms:
         facts.share("used_share", parts["used"], machine_s, f"{whole} with high or moderate utilization")
     for name, means in _MEANS.items():
-        facts.add(f"{name}_hours", parts[name] / HOUR_S, "GPU-hours", f"GPU-hours {means}")
+        facts.add(f"{name}_hours", parts[name] / HOUR_S, unit, f"{unit} {means}")
     facts.share(
         "not_known_share",
         parts["not_known"],
         machine_s,
         f"{whole} in which the state of the node is not known",
     )
-    causes = ranking((of, CLASS_NAMES[of], by_class[of] / HOUR_S) for of in WAITED_FOR if by_class[of])
-    causes.add(facts, TOP_CAUSE, "GPU-hours", ("cause with most GPU-hours free although jobs wait", "its GPU-hours"))
+    causes = ranking((of, class_name(of, found.devices), by_class[of] / HOUR_S) for of in WAITED_FOR if by_class[of])
+    causes.add(facts, TOP_CAUSE, unit, ("cause with most hours free although jobs wait", "its hours"))
     jobs = stranding_jobs(asking.db, found.blocked)
-    _add_blocker(facts, jobs)
-    charts: list[Chart] = [charting.bar(parts)]
+    _add_blocker(facts, jobs, unit)
+    charts: list[Chart] = [charting.bar(parts, TITLE)]
     if causes.names:
         series = [Series(name="free although jobs wait", role="failed", y=[round(hours, 3) for hours in causes.values])]
-        charts.append(sideways(_CAUSES_TITLE, causes.names, "GPU-hours", series, of="Cause"))
-    charts += [*charting.blockers(jobs), *charting.by_day(window, found), *charting.by_kind(found)]
-    table = list(_rows(by_class, use, machine_s))
-    return Answer(facts, _COLUMNS, table, charts, [*_NOTES, *_doubts(asking, found)], weight=OVERVIEW + 1)
+        charts.append(sideways(_CAUSES_TITLE, causes.names, unit, series, of="Cause"))
+    charts += [*charting.blockers(jobs, unit), *charting.by_day(window, found), *charting.by_kind(found)]
+    table = list(_rows(by_class, use, machine_s, found.devices))
+    return Answer(facts, columns, table, charts, [*_NOTES, *_doubts(asking, found)], weight=OVERVIEW + 1)
+
+
+def _columns(unit: str) -> Sequence[Column]:
+    return (
+        Column(name="group", title=f"{unit} that were"),
+        Column(name="class", title="Class"),
+        Column(name="hours", title=unit, unit=unit),
+        Column(name="share", title="Share", unit="share"),
+    )
 
 
 def _found(asking: ViewQuery) -> WindowBalance:
+    """Return the balance of the GPUs of all clusters; of their CPUs where none has GPUs."""
     window = asking.window
-    found = WindowBalance(window.start, window.end, window.now, window.step)
-    for cluster in window.clusters or [row["cluster"] for row in asking.rows("clusters")]:
+    clusters = {name: devices_of(asking.db, name) for name in _clusters(asking)}
+    devices: Devices = "GPUs" if "GPUs" in clusters.values() else "CPUs"
+    found = WindowBalance(window.start, window.end, window.now, window.step, devices)
+    for cluster in (name for name, counted in clusters.items() if counted == devices):
         add_window(asking.db, cluster, found)
     return found
+
+
+def _clusters(asking: ViewQuery) -> list[str]:
+    return list(asking.window.clusters) or [row["cluster"] for row in asking.rows("clusters")]
 
 
 def _parts(by_class: Mapping[BalanceClass, int], use: WindowUse) -> dict[str, float]:
@@ -117,7 +133,9 @@ def _parts(by_class: Mapping[BalanceClass, int], use: WindowUse) -> dict[str, fl
     return parts
 
 
-def _rows(by_class: Mapping[BalanceClass, int], use: WindowUse, machine_s: int) -> Iterator[list[Cell]]:
+def _rows(
+    by_class: Mapping[BalanceClass, int], use: WindowUse, machine_s: int, devices: Devices
+) -> Iterator[list[Cell]]:
     """Yield the rows of the table; the GPU-hours add up to those of the machine."""
     for name in USES:
         if name == "unexplained":
@@ -128,19 +146,19 @@ def _rows(by_class: Mapping[BalanceClass, int], use: WindowUse, machine_s: int) 
     for group, classes in charting.GROUPS.items():
         for of in classes if group != "allocated" else ():
             if by_class[of]:
-                yield _row(charting.GROUP_NAMES[group], CLASS_NAMES[of], by_class[of], machine_s)
+                yield _row(charting.GROUP_NAMES[group], class_name(of, devices), by_class[of], machine_s)
 
 
 def _row(group: str, name: str, gpu_s: float, machine_s: int) -> list[Cell]:
     return [group, name, gpu_s / HOUR_S, gpu_s / machine_s]
 
 
-def _add_blocker(facts: ViewFacts, jobs: Sequence[StrandingJob]) -> None:
+def _add_blocker(facts: ViewFacts, jobs: Sequence[StrandingJob], unit: str) -> None:
     if not jobs:
         return
     job = jobs[0]
-    facts.add("blocker", charting.job_words(job), "", "job that kept most GPU-hours from jobs that waited")
-    facts.add("blocker_hours", job.gpu_s / HOUR_S, "GPU-hours", "GPU-hours that it kept from jobs that waited")
+    facts.add("blocker", charting.job_words(job), "", f"job that kept most {unit} from jobs that waited")
+    facts.add("blocker_hours", job.gpu_s / HOUR_S, unit, f"{unit} that it kept from jobs that waited")
     facts.add("blocker_nodes", job.nodes, "", "nodes on which it did")
     if job.share is not None and job.node_gpus:
         facts.add("blocker_share", job.share, "share", "its share of the memory or CPUs of a node")
@@ -150,11 +168,11 @@ def _add_blocker(facts: ViewFacts, jobs: Sequence[StrandingJob]) -> None:
 
 def _doubts(asking: ViewQuery, found: WindowBalance) -> Iterator[str]:
     """Yield what is estimated or assumed."""
-    for cluster in asking.window.clusters or [row["cluster"] for row in asking.rows("clusters")]:
+    for cluster in _clusters(asking):
         known = machine_known(asking.db, cluster)
         if known.inferred:
             yield (
-                f"{cluster}: nodes are those on which jobs ran, with the most GPUs that jobs held there at a time. "
+                f"{cluster}: nodes are those on which jobs ran, with the most that jobs held there at a time. "
                 "Give slurm.conf with --machine."
             )
         elif known.nodes is not None and known.nodes > asking.window.start:
@@ -163,6 +181,7 @@ def _doubts(asking: ViewQuery, found: WindowBalance) -> Iterator[str]:
             yield f"{cluster}: states of nodes are not known: a node without a job counts as not known."
     if found.estimated:
         share = found.estimated / max(1, found.by_class()[BalanceClass.ALLOCATED])
-        yield f"{share:.0%} of the allocated GPU-hours are spread evenly over the nodes of a job.".replace("%", " %")
+        yield f"{share:.0%} of the allocated hours are spread evenly over the nodes of a job.".replace("%", " %")
     if found.over:
-        yield f"Jobs held {found.over / HOUR_S:,.1f} GPU-hours more than their nodes have; these are not counted."
+        over = f"{found.over / HOUR_S:,.1f} {found.devices[:-1]}-hours"
+        yield f"Jobs held {over} more than their nodes have; these are not counted."
