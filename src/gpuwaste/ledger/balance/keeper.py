@@ -5,18 +5,23 @@ days anew in which runs changed since. Older days, after a start or an import of
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Self
+
+from prometheus_client.core import Metric
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.core.worker import Worker
+from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.balance.balance_metrics import BalanceCounter
 from gpuwaste.ledger.balance.balance_store import StoredHours, store_balance, stored_hours
 from gpuwaste.ledger.balance.window import LOOKAHEAD_S, parts_of
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 900.0
@@ -34,8 +39,10 @@ class BalanceKeeper(Part):
 
     late = True
 
-    def __init__(self, store: HubStore, clock: Clock) -> None:
+    def __init__(self, store: HubStore, clock: Clock, settings: LedgerSettings) -> None:
         self._store = store
+        self._settings = settings
+        self._counter = BalanceCounter()
         self._clock = clock
         self._passes: dict[str, tuple[int, int]] = {}  # by cluster: the last daily pass, and the last change it saw
         self.worker = Worker("balance", self._turn, clock)
@@ -43,7 +50,17 @@ class BalanceKeeper(Part):
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
-        return cls(parts.get(HubStore), parts.get(HostPorts).clock)
+        part = cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Judging).standing)
+        parts.get(Bus).subscribe(LedgerSettings, part.judge_by)
+        return part
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next hour on. Thread-safe."""
+        self._settings = settings
+
+    def metrics(self) -> Iterable[Metric]:
+        """Yield the GPU-seconds of the machine by class."""
+        return self._counter.metrics()
 
     def _turn(self) -> float:
         self.step()
@@ -62,6 +79,8 @@ class BalanceKeeper(Part):
                     rest_s = (time.monotonic() - began) * _REST
                     if self.worker.stopping.is_set() or self._clock.wait(self.worker.stopping, rest_s):
                         return
+            with self._store.reader() as db:
+                self._counter.count(db, clusters, self._settings, self._clock.utc_s())
         except GpuwasteError as error:
             _FAILED.log(cluster=cluster, error=error)
 
