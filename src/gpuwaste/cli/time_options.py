@@ -1,8 +1,10 @@
 """Times on the command line, as sacct reads them, in the caller's zone."""
 
+import argparse
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.errors import UsageError
 
@@ -18,6 +20,7 @@ _EPOCH: Final = re.compile(r"(?:@|uts)(\d{1,12})")
 _NOW: Final = re.compile(r"now(?: *([+-]) *(\d{1,9}) *([a-z]*))?", re.IGNORECASE)
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))? *(am|pm)?", re.IGNORECASE)
 _DATE: Final = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})")
+_MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 _SLASHED: Final = re.compile(r"(?P<month>\d{1,2})[/.](?P<day>\d{1,2})(?:[/.](?P<year>\d{4}|\d{2}))?")
 _DIGITS: Final = re.compile(r"(?P<month>\d{2})(?P<day>\d{2})(?P<year>\d{2})?")
 _HOURS: Final = {"midnight": 0, "elevenses": 11, "noon": 12, "fika": 15, "teatime": 16}
@@ -52,6 +55,27 @@ def window_of(start: str, end: str) -> tuple[int, int]:
     if found[0] >= found[1]:
         raise UsageError(f"-S {start} is not before -E {end}")
     return found
+
+
+class MonthAction(argparse.Action):
+    """--month YYYY-MM: -S and -E of a calendar month in the caller's zone; the end of the current one is now."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Set the times; a text that is no month ends the command."""
+        text = str(values)
+        found = _MONTH.fullmatch(text)
+        if found is None:
+            parser.error(f"argument {option_string}: {text[:_LONGEST]!r}: expected YYYY-MM")
+        year, month = int(found[1]), int(found[2])
+        namespace.starttime = f"{year:04d}-{month:02d}-01"
+        after = f"{year + month // 12:04d}-{month % 12 + 1:02d}-01"
+        namespace.endtime = after if datetime.fromisoformat(after) <= datetime.now() else "now"  # noqa: DTZ005 own zone
 
 
 def query_of(start: str | None, end: str) -> dict[str, int]:

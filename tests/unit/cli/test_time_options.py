@@ -1,11 +1,12 @@
 """Times as sacct reads them, in the caller's zone."""
 
+import argparse
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuwaste.cli.time_options import parse_seconds, parse_time
+from gpuwaste.cli.time_options import MonthAction, parse_seconds, parse_time
 from gpuwaste.core.errors import UsageError
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -71,3 +72,18 @@ def test_seconds_have_units() -> None:
     assert [parse_seconds(t) for t in ("120s", "5m", "1h", "30")] == [120, 300, 3600, 30]
     with pytest.raises(UsageError):
         parse_seconds("soon")
+
+
+def test_a_month_is_two_times(capsys: pytest.CaptureFixture[str]) -> None:
+    """--month is the first of it until the first of the next one, the current one until now; no month ends the command."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--month", action=MonthAction)
+    parser.set_defaults(starttime=None, endtime="now")
+    assert vars(parser.parse_args(["--month", "2024-12"])) | {"month": None} == {
+        "month": None, "starttime": "2024-12-01", "endtime": "2025-01-01",
+    }  # fmt: skip
+    assert parser.parse_args(["--month", f"{datetime.now():%Y-%m}"]).endtime == "now"  # noqa: DTZ005 the caller's zone
+    for text in ("2024-13", "2024-1", "October", "2024-10-01", "٢٠٢٤-10"):
+        with pytest.raises(SystemExit):
+            parser.parse_args(["--month", text])
+    assert "expected YYYY-MM" in capsys.readouterr().err

@@ -4,12 +4,17 @@ import argparse
 import sys
 
 from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.time_options import MonthAction
 from gpuwaste.cli.words import path_word
 
 HELP = "views of the whole system: jobs, waits, sizes, limits, waste; two periods compared"
 EXAMPLES = (
     ("gpuwaste analyze --view waits", "How long jobs waited in the last 30 days (operators)."),
     ("gpuwaste analyze --sacct jobs.txt -o views", "Every view of what sacct printed, as CSV, facts and JSON."),
+    (
+        "gpuwaste analyze --view balance --month 2026-10 --html balance",
+        "Where the GPU-hours of a month went, as a page.",
+    ),
     ("gpuwaste analyze -S now-7days --compare previous", "What changed since the week before."),
 )
 
@@ -17,6 +22,7 @@ EXAMPLES = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_window(parser, None, shown="now-30days; with files: no limit")
+    parser.add_argument("--month", action=MonthAction, metavar="YYYY-MM", help="a calendar month, instead of -S and -E")
     source = parser.add_mutually_exclusive_group()
     add(source, "from", "repeatable", dest="from_file", action="append")
     for name in ("sacct", "swf", "csv-file"):

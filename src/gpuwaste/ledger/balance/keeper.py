@@ -95,6 +95,7 @@ class BalanceKeeper(Part):
             return
         first = max(first - first % DAY_S, end - _MAX_DAYS * DAY_S)
         if known.since == known.until:
+            self._passes[cluster] = now, self._store.touched.last(first, now)
             yield from _days(first, end)
             return
         since = min(known.until, max(first, end - LOOKAHEAD_S))
@@ -105,10 +106,7 @@ class BalanceKeeper(Part):
     def _changed_since(self, cluster: str, first: int, now: int) -> int:
         """Return the first day with a change since the last daily pass, or now."""
         last = self._store.touched.last(first, now)
-        day, seen = self._passes.get(cluster, (0, 0))
-        if not day:  # after a start what is stored is believed
-            self._passes[cluster] = now, last
-            return now
+        day, seen = self._passes.setdefault(cluster, (now, 0))  # after a start what is stored is believed for a day
         if now - day < DAY_S or last <= seen:
             return now
         self._passes[cluster] = now, last

@@ -27,7 +27,7 @@ SENTENCES: Final = (
     ),
     (
         "In {waited_hours+} {devices} were free although jobs waited"
-        "[; the largest cause: {top_cause} ({top_cause_hours})]."
+        "[; the largest cause: {top_cause}][ ({top_cause_hours})]."
     ),
     (
         "Job {blocker} kept {blocker_hours} on {blocker_nodes} from jobs that waited"
