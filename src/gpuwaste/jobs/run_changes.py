@@ -1,15 +1,16 @@
 """Runs as rows of the tables jobs and steps, and writing the results of an import: changed runs, details, steps.
 
-A run that changes is judged again, and gets its events. No judgement or event depends on details and steps, which only
-analytics reads, so they cause neither.
+A run that changes is judged again, and gets its events; so does a run of whose GPUs accounting has something new. No
+judgement or event depends on details and steps, which only analytics reads, so they cause neither.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any, Final
 
 from gpuwaste.core.text import storable
+from gpuwaste.slurm.accounting.accounted_use import AccountedUse
 from gpuwaste.slurm.accounting.job_record import AccountedRun, JobDetails, JobRecord, StepRecord
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
@@ -20,7 +21,9 @@ from gpuwaste.store.hub.store_changes import Times
 _DETAIL_COLUMNS: Final = Columns(JobDetails)
 JOB_COLUMNS: Final = Columns(JobRecord, {"run_start": "BIGINT", **_DETAIL_COLUMNS.types})
 _NO_DETAILS: Final = dict.fromkeys(_DETAIL_COLUMNS.types)
-STEP_COLUMNS: Final = Columns(StepRecord, {"cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"})
+_KEY: Final = {"cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"}
+STEP_COLUMNS: Final = Columns(StepRecord, _KEY)
+USE_COLUMNS: Final = Columns(AccountedUse, _KEY)
 _JOB_VALUES: Final = itemgetter(*(f.name for f in fields(JobRecord)))
 
 
@@ -36,9 +39,21 @@ def step_rows(jobs: Iterable[JobRecord]) -> Iterator[dict[str, Any]]:
     """Yield the columns of table steps for the steps of some runs."""
     for job in jobs:
         if isinstance(job, AccountedRun) and job.steps:
-            key = job.run_key
-            run = {"cluster": storable(key.cluster), "job_id": key.job_id, "run_start": key.start}
+            run = _key_row(job)
             yield from (STEP_COLUMNS.row(step) | run for step in job.steps)
+
+
+def use_rows(jobs: Iterable[JobRecord]) -> Iterator[dict[str, Any]]:
+    """Yield the columns of table accounted_use for some runs."""
+    for job in jobs:
+        if isinstance(job, AccountedRun) and job.uses:
+            run = _key_row(job)
+            yield from (USE_COLUMNS.row(use) | run for use in job.uses)
+
+
+def _key_row(job: JobRecord) -> dict[str, Any]:
+    key = job.run_key
+    return {"cluster": storable(key.cluster), "job_id": key.job_id, "run_start": key.start}
 
 
 def job_record(row: Mapping[str, Any]) -> JobRecord:
@@ -53,6 +68,14 @@ class TakenRuns:
     runs: int
     first_end: int | None
     removed: list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUses:
+    """The runs of whose GPUs accounting has something new, and the end of the first of them to end, UTC seconds."""
+
+    runs: Sequence[RunKey]
+    first_end: int | None
 
 
 def take_changed(db: Database, delete: str) -> TakenRuns:
@@ -94,6 +117,32 @@ def take_steps(db: Database, stage: str, steps: Mapping[str, Any], *, only_known
         db.run("steps_stage_known")
     for query in ("steps_changed", "steps_delete_old", "steps_insert"):
         db.run(query).fetchall()
+
+
+def take_uses(db: Database, stage: str, uses: Mapping[str, Any], now: int, *, only_known: bool = False) -> TakenUses:
+    """Write what accounting has of the use of GPUs, as `take_steps` does steps, after the runs themselves.
+
+    A run that is otherwise as the store holds it is judged again, and gets an event `ledger` at `now`.
+    """
+    if not uses or uses.get("rows") == NO_ROWS:
+        return TakenUses((), None)
+    db.run("uses_stage_create")
+    db.run(stage, uses)
+    if only_known:
+        db.run("uses_stage_known")
+    db.run("uses_changed")
+    told = db.rows("uses_told")
+    for query in ("uses_delete_old", "uses_insert"):
+        db.run(query).fetchall()
+    if not told:
+        return TakenUses((), None)
+    first = min(row["end"] for row in told)
+    db.run("judged_forget_uses").fetchall()
+    db.run("judged_back", {"end": first})
+    db.run("summed_days_back", {"end": first})
+    runs = sorted(RunKey(row["cluster"], row["job_id"], row["run_start"]) for row in told)
+    add_events(db, "ledger", runs, now)
+    return TakenUses(runs, first)
 
 
 def judge_again(store: HubStore, db: Database, ends_of: str, parameters: Mapping[str, Any]) -> None:

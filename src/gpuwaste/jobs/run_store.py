@@ -16,6 +16,7 @@ from gpuwaste.jobs.job_event import EndRule, HistoryEvent, RunUse
 from gpuwaste.jobs.run_changes import (
     JOB_COLUMNS,
     STEP_COLUMNS,
+    USE_COLUMNS,
     job_record,
     job_row,
     judge_again,
@@ -23,6 +24,8 @@ from gpuwaste.jobs.run_changes import (
     take_changed,
     take_details,
     take_steps,
+    take_uses,
+    use_rows,
 )
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
@@ -130,6 +133,9 @@ def upsert_jobs(store: HubStore, jobs: Sequence[JobRecord]) -> int:
         steps = {"rows": to_json(step_rows(jobs)), "shape": STEP_COLUMNS.shape}
         take_steps(db, "steps_stage", steps)
         detailed = take_details(db)
+        uses = take_uses(db, "uses_stage", {"rows": to_json(use_rows(jobs)), "shape": USE_COLUMNS.shape}, store.now())
+        if uses.runs:
+            store.note_changes(((r.cluster, r.job_id, r.start) for r in uses.runs), uses.first_end)
     store.touched.note([*times, *detailed])
     return changed.runs + len(detailed)
 

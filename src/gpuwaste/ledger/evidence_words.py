@@ -30,6 +30,7 @@ _NAMES: Final = {
     "ran_s": "run time",
     "sm_ratio": "multiprocessors active",
     "sm_share": "multiprocessors active",
+    "source": "source of the figures",
     "sum_pct": "sum of the mean uses",
     "tail_s": "idle at the end",
     "tensor_active": "tensor cores active",

@@ -42,6 +42,7 @@ class UnknownReason(StrEnum):
     CONFLICT = "conflict"  # sources disagree about the job
     UNREPORTED = "unreported"  # no row covers this part of the allocation; set by the ledger
     NO_AGENT = "no_agent"  # no row of this GPU at all; set by the ledger
+    MEAN_ONLY = "mean_only"  # no row, but a mean in accounting; set by the ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 VERSION: Final = 2
 """Of these rules: raise it when the same hours and thresholds give another ledger; all runs are then judged again."""
 
+ACCOUNTED: Final = "jobstats"
+"""The source of GPUs that only accounting tells of, as in the query ledger_accounted."""
+
 THRESHOLDS: Final = tuple(f.name for f in fields(LedgerThresholds))
 
 
@@ -84,6 +87,7 @@ class DeviceUse:
     low_ms: int = 0
     high_ms: int = 0
     pct_ms: int = 0  # percent times milliseconds: the mean's numerator
+    told_pct: float | None = None  # the mean of a GPU of which no hours are known
     idle_run_ms: int = 0
     suspended_ms: int = 0
     proc_seen: bool = False
@@ -116,8 +120,13 @@ class DeviceUse:
 
     @property
     def mean_pct(self) -> float | None:
-        """Mean utilization over the known time, percent."""
-        return self.pct_ms / self.known_ms if self.known_ms else None
+        """Mean utilization over the known time, percent; as told where no time is known."""
+        return self.pct_ms / self.known_ms if self.known_ms else self.told_pct
+
+    @property
+    def accounted(self) -> bool:
+        """Whether its figures are those of accounting, not an agent's."""
+        return self.map_source == ACCOUNTED
 
     @property
     def sm_share(self) -> float | None:

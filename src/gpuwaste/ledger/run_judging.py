@@ -227,6 +227,8 @@ def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[i
     ]
     if strangers:
         db.run("ledger_strangers", {"rows": to_json(strangers)})
+    if window[1] is not None or not window[0]:  # a part of running runs has nothing in accounting yet
+        db.run("ledger_accounted", {"from_s": window[0], "to_s": window[1]})
     db.run("ledger_spans", {"now": now, "from_s": window[0], "to_s": window[1]})
     db.run(
         "ledger_gpus",

@@ -31,8 +31,8 @@ class Tally:
     untouched_ms: int = 0
     idle_run_ms: int = 0
     wasted_ms: int = 0
-    pct_ms: int = 0
-    seen_ms: int = 0
+    pct_ms: int = 0  # percent times milliseconds
+    seen_ms: int = 0  # of which pct_ms is known
     energy_j: float | None = None
     energy_ms: int | None = None  # over which it was measured
     split_j: float | None = None  # its part of which idle or not is known
@@ -67,11 +67,12 @@ class Tally:
         self.pending_ms += device.pending_ms
         self.idle_run_ms += device.idle_run_ms
         self.wasted_ms += device.wasted_ms
-        self.pct_ms += device.use.pct_ms
-        self.seen_ms += device.use.known_ms
+        use = device.use
+        active_ms = device.alloc_ms - device.suspended_ms
+        self.pct_ms += use.pct_ms if use.told_pct is None else round(use.told_pct * active_ms)
+        self.seen_ms += use.known_ms if use.told_pct is None else active_ms
         if device.untouched:
             self.untouched_ms += device.idle_ms
-        use = device.use
         gpu = use.energy_j, use.energy_ms, use.split_j, device.wasted_j
         self._add_rest(device.unknown, device.exempt, (*gpu, use.cpu_energy_ms, use.cpu_energy_j))
 

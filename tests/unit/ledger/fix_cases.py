@@ -40,6 +40,7 @@ USES: Final[dict[str, tuple[Any, ...]]] = {
     "gpus_opened_idle, all": tuple(untouched(g, proc_seen=True) for g in range(4)),
     "idle_tail": tuple(use(g, **_WORKED) for g in range(4)),
     "cpu_starved": tuple(use(g, util={20: 3600}, cpu_s=8 * 3600 * 0.95, cpu_known_ms=3_600_000) for g in range(4)),
+    "low_use": tuple(use(g, util={}, told_pct=2.0, proc_seen=True, map_source="jobstats") for g in range(4)),
     "busy_hang": tuple(use(g, util={100: 3600}, hang_ms=3_600_000) for g in range(4)),
     "few_sms": tuple(use(g, util={100: 3600}, **_FEW_SMS) for g in range(4)),
     "idle_interactive": tuple(untouched(g, proc_seen=True) for g in range(4)),

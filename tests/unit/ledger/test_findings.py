@@ -35,7 +35,7 @@ def kinds(*jobs: JobLedger) -> set[str]:
 
 
 def test_every_finding_is_found_by_its_file() -> None:
-    """The folder's files are the findings: ten of them."""
+    """The folder's files are the findings: eleven of them."""
     assert set(FINDINGS) == {
         "busy_hang",
         "cpu_starved",
@@ -44,6 +44,7 @@ def test_every_finding_is_found_by_its_file() -> None:
         "gpus_untouched",
         "idle_interactive",
         "idle_tail",
+        "low_use",
         "many_small_jobs",
         "memory_resident",
         "one_gpu_of_many",

@@ -303,6 +303,7 @@ MORE = {
     "ConsumedEnergyRaw": "",
     "NTasks": "",
     "TRESUsageInTot": "",
+    "TRESUsageInMax": "",
     "TRESUsageOutTot": "",
 }
 

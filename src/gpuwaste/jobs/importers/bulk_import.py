@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.child_process import ChildEnded, map_in_children
 from gpuwaste.core.errors import GpuwasteError, NoDataError
@@ -20,7 +20,7 @@ from gpuwaste.jobs.importers.history_store import HistoryStore, KeptPage, PageRo
 from gpuwaste.jobs.importers.import_result import ImportResult
 from gpuwaste.jobs.importers.page_files import Kept, PageFiles
 from gpuwaste.jobs.importers.user_names import SAME, UserNames
-from gpuwaste.jobs.run_changes import job_row, step_rows
+from gpuwaste.jobs.run_changes import job_row, step_rows, use_rows
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.store.hub.json_rows import NO_ROWS, to_json
@@ -49,10 +49,8 @@ def work_page(
         found.add(users.renamed(row) if isinstance(row, JobRecord) else row)
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
     rows.write_text(to_json(job_row(run) for run in found.records.values()), encoding="utf-8")
-    steps = to_json(step_rows(found.records.values()))
-    step_file = rows.with_suffix(".steps.json") if steps != NO_ROWS else None
-    if step_file is not None:
-        step_file.write_text(steps, encoding="utf-8")
+    steps = _written(rows.with_suffix(".steps.json"), step_rows(found.records.values()))
+    uses = _written(rows.with_suffix(".uses.json"), use_rows(found.records.values()))
     lines = page.data.count(b"\n") + (not page.data.endswith(b"\n"))
     return PageRow(
         number=page.number,
@@ -71,8 +69,18 @@ def work_page(
         unread=found.unread,
         notes=dict(found.notes),
         mark=page.mark,
-        steps=step_file,
+        steps=steps,
+        uses=uses,
     )
+
+
+def _written(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path | None:
+    """Write the rows as a JSON array; None, and no file, without rows."""
+    text = to_json(rows)
+    if text == NO_ROWS:
+        return None
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def work_pages(

@@ -13,13 +13,21 @@ from typing import Any, Final, Self
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.jobs.run_changes import JOB_COLUMNS, STEP_COLUMNS, take_changed, take_details, take_steps
+from gpuwaste.jobs.run_changes import (
+    JOB_COLUMNS,
+    STEP_COLUMNS,
+    USE_COLUMNS,
+    take_changed,
+    take_details,
+    take_steps,
+    take_uses,
+)
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, mark_of, put_aside
 from gpuwaste.store.hub.lake_store import lake_options
 from gpuwaste.store.lake_database import LakeDatabase, LakeLocation
 
-PAGE_VERSION: Final = 2  # increased when the parsers return new columns
+PAGE_VERSION: Final = 3  # increased when the parsers return new columns
 UNREAD: Final = "unread "  # a note of a page with this name and a field's: runs in which the field cannot be read
 KEPT_CLASHES: Final = 2000  # quarantined per page; all are counted
 
@@ -57,15 +65,21 @@ class PageRow(PagePlace):
     mark: int
     unread: Mapping[str, Aside] = field(default_factory=dict)  # fields that some rows have unreadable: the first row
     steps: Path | None = None  # a file with a JSON array of their steps, where there are some
+    uses: Path | None = None  # the same of what accounting has of the use of their GPUs
 
     @property
     def step_file(self) -> Mapping[str, Any]:
         """The parameters of query steps_stage_file."""
         return {"file": str(self.steps), "columns": STEP_COLUMNS.types} if self.steps else {}
 
+    @property
+    def use_file(self) -> Mapping[str, Any]:
+        """The parameters of query uses_stage_file."""
+        return {"file": str(self.uses), "columns": USE_COLUMNS.types} if self.uses else {}
+
     def discard(self) -> None:
         """Remove the files after they have been stored."""
-        for file in (self.rows, self.steps):
+        for file in (self.rows, self.steps, self.uses):
             if file is not None:
                 file.unlink(missing_ok=True)
 
@@ -257,6 +271,7 @@ class HistoryStore:
             page = self._without_clashes(page)
         changed = take_changed(self._db, "jobs_delete_replaced").runs
         take_steps(self._db, "steps_stage_file", page.step_file)
+        take_uses(self._db, "uses_stage_file", page.use_file, self._clock.utc_s())
         return page, changed + len(take_details(self._db))
 
     def _without_clashes(self, page: PageRow) -> PageRow:

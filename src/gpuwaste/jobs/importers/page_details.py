@@ -1,6 +1,7 @@
 """PageReader: after an update, reads kept pages in the background for columns that the old version did not read.
 
-Only details and steps of runs in the store are written: known values, judgements and sent events do not change.
+Only details, steps and the use of GPUs of runs in the store are written: known values and sent events do not change.
+Runs whose use is new are judged again.
 """
 
 import threading
@@ -20,7 +21,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.bulk_import import read_again
 from gpuwaste.jobs.importers.history_store import PAGE_VERSION, KeptPage, PageRow, kept_page
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.jobs.run_changes import JOB_COLUMNS, take_details, take_steps
+from gpuwaste.jobs.run_changes import JOB_COLUMNS, take_details, take_steps, take_uses
 from gpuwaste.store.hub.hub_store import STORE_NAME, HubStore
 
 _VERSION: Final[Mapping[str, Any]] = {"version": PAGE_VERSION}
@@ -56,6 +57,9 @@ class PageDetails:
                 for query in _STEPS:
                     db.run(query)
                 take_steps(db, "steps_stage_file", page.step_file, only_known=True)
+                uses = take_uses(db, "uses_stage_file", page.use_file, self._store.now(), only_known=True)
+                if uses.runs:
+                    self._store.note_changes(((r.cluster, r.job_id, r.start) for r in uses.runs), uses.first_end)
                 taken = take_details(db)
             db.run("page_version", {**_VERSION, "import_id": kept.import_id, "number": kept.number}).fetchall()
         self._store.touched.note(taken)

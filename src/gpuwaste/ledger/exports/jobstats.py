@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from gpuwaste.ledger.exports._run import all_reported, by_node, hosts, mean_pct, short_names
 from gpuwaste.ledger.reports.job_types import DeviceRow, JobDocument, RunRow
+from gpuwaste.slurm.accounting.jobstats_comment import PREFIX
 
 TITLE: Final = "jobstats' JS1: text for AdminComment, after the job id"
-PREFIX: Final = "JS1:"
 
 
 def lines(runs: Sequence[RunRow], document: JobDocument) -> Iterator[str]:
@@ -41,7 +41,8 @@ def _node(devices: Sequence[DeviceRow], min_coverage: float) -> dict[str, Any]:
     found: dict[str, Any] = {}
     means = [mean_pct(device, min_coverage) for device in devices]
     if None not in means:
-        found["gpu_utilization"] = dict(zip(names, [round(mean or 0.0, 1) for mean in means], strict=True))
+        # 0 only where it is exactly 0, as jobstats has it from Prometheus: 0.0 is a mean that is rounded to it.
+        found["gpu_utilization"] = dict(zip(names, [round(mean, 1) if mean else 0 for mean in means], strict=True))
     if all(device.mem_max_b is not None and device.mem_total_b is not None for device in devices):
         found["gpu_total_memory"] = {name: device.mem_total_b for name, device in zip(names, devices, strict=True)}
         found["gpu_used_memory"] = {name: device.mem_max_b for name, device in zip(names, devices, strict=True)}

@@ -6,13 +6,14 @@ the coverage of the settings.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final, Protocol
 
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import many_small_jobs
-from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
+from gpuwaste.ledger.ledger import ACCOUNTED, JobLedger, LedgerSettings
 
 CAUSE_ORDER: Final = (
     "one_gpu_of_many",
@@ -27,7 +28,7 @@ CAUSE_ORDER: Final = (
 
 All but the last cover GPUs that no other one covers; cpu_starved covers all waste of its run and gets the rest.
 """
-NOT_WASTE: Final = frozenset({"busy_hang", "few_sms"})
+NOT_WASTE: Final = frozenset({"busy_hang", "few_sms", "low_use"})
 """Findings about time that is not counted as waste."""
 
 
@@ -62,4 +63,6 @@ def causes(ledger: JobLedger, settings: LedgerSettings, kinds: Collection[str] |
     """Return the findings of a single run, or only those of some `kinds`, the largest waste first."""
     asked = sorted(FINDINGS.keys() - {many_small_jobs.KIND}) if kinds is None else kinds
     found = [finding for kind in asked for finding in FINDINGS[kind].find([ledger], settings)]
+    if any(device.use.accounted for device in ledger.devices):
+        found = [replace(finding, evidence=finding.evidence | {"source": ACCOUNTED}) for finding in found]
     return sorted(found, key=lambda finding: (-finding.wasted_gpu_s, finding.kind))

@@ -26,7 +26,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         wasted_s = sum(d.wasted_ms for d in opened) / 1000
         yield Finding(
             kind="gpus_opened_idle",
-            title=f"a process opened {plural(len(opened))} and never computed there: does the program run on the CPU?",
+            title=_title(opened),
             runs=(ledger.job.run_key,),
             evidence={
                 "gpus": len(ledger.devices),
@@ -38,6 +38,13 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
             wasted_gpu_s=wasted_s,
             provisional=ledger.running,
         )
+
+
+def _title(opened: Sequence[DeviceLedger]) -> str:
+    gpus = plural(len(opened))
+    told = any(d.use.accounted for d in opened)  # accounting knows of no process
+    what = f"{gpus} stayed at 0 %" if told else f"a process opened {gpus} and never computed there"
+    return f"{what}: does the program run on the CPU?"
 
 
 def _fixes(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[Fix, ...]:

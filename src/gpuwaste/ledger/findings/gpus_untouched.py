@@ -1,7 +1,8 @@
 """GPUs that no process of the job ever touched: the batch script requests more than the program uses.
 
-Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. A run whose work
-is all on one GPU of several is reported by one_gpu_of_many, not here.
+Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. Accounting tells it
+of a GPU at 0 % at every reading with 1 % of its memory in use at most. A run whose work is all on one GPU of several is
+reported by one_gpu_of_many, not here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         wasted_s = sum(d.wasted_ms for d in never) / 1000
         yield Finding(
             kind="gpus_untouched",
-            title=_title(len(never), len(used), len(ledger.devices), whole_node=ledger.whole_node),
+            title=_title(never, len(used), len(ledger.devices), whole_node=ledger.whole_node),
             runs=(ledger.job.run_key,),
             evidence={
                 "gpus": len(ledger.devices),
@@ -38,11 +39,12 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         )
 
 
-def _title(never: int, used: int, gpus: int, *, whole_node: bool) -> str:
-    if never == gpus:
-        what = f"no process used its {plural(gpus)}"
+def _title(never: Sequence[DeviceLedger], used: int, gpus: int, *, whole_node: bool) -> str:
+    told = any(d.use.accounted for d in never)  # accounting knows of no process
+    if len(never) == gpus:
+        what = f"its {plural(gpus)} stayed at 0 %" if told else f"no process used its {plural(gpus)}"
         return f"{what}: run on them, or use a partition without GPUs" if whole_node else f"{what}: drop the request"
-    what = f"{never} of {plural(gpus)} used by no process"
+    what = f"{len(never)} of {plural(gpus)} " + ("stayed at 0 %" if told else "used by no process")
     return f"{what}: run on all of them" if whole_node else f"{what}: request {used or 'none'}"
 
 

@@ -2,13 +2,14 @@
 
 Thresholds. One GPU must have 99 % of the job's activity, since an unused context on another GPU causes a short
 blip; the job must have run for run_min_s (one minute), since many frameworks start on one GPU and spread later.
+Where only accounting tells of the GPUs, the mean of one must be above 0 % and all others exactly 0 %.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.ledger.finding import Finding, ask_for, judgeable, memory_resident, plural, use_all
-from gpuwaste.ledger.ledger import JobLedger, LedgerSettings
+from gpuwaste.ledger.ledger import JobLedger, LedgerSettings, Level
 
 CAUSE: Final = "one GPU of many"
 ACTIVITY_ON_ONE: Final = 0.99
@@ -20,7 +21,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
     for ledger in jobs:
         if not applies(ledger, settings):
             continue
-        devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
+        devices = sorted(ledger.devices, key=lambda d: -(d.mean_pct or 0.0))
         idle = devices[1:]
         wasted_s = sum(d.wasted_ms for d in idle) / 1000
         fewer = () if ledger.whole_node else (ask_for(ledger, devices[:1]),)
@@ -45,10 +46,24 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 def applies(ledger: JobLedger, settings: LedgerSettings) -> bool:
     """Return whether a run of several GPUs is known well enough and has all its activity on one of them."""
+    if len(ledger.devices) < 2:  # noqa: PLR2004 several
+        return False
+    if any(d.use.told_pct for d in ledger.devices):
+        return _told_on_one(ledger, settings)
     activity = [d.use.pct_ms for d in ledger.devices]
-    if len(activity) < 2 or not 0 < max(activity) >= ACTIVITY_ON_ONE * sum(activity):  # noqa: PLR2004 several
+    if not 0 < max(activity) >= ACTIVITY_ON_ONE * sum(activity):
         return False
     devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
     return any(judgeable([ledger], settings, settings.run_min_s)) and not any(
         memory_resident(d, settings) for d in devices[1:]
+    )
+
+
+def _told_on_one(ledger: JobLedger, settings: LedgerSettings) -> bool:
+    """Return whether of GPUs with a mean alone one was used, and the others stayed at 0 %."""
+    idle = [d for d in ledger.devices if d.level == Level.NONE]
+    return (
+        len(idle) == len(ledger.devices) - 1
+        and ledger.ran_ms >= settings.run_min_s * 1000
+        and not any(memory_resident(d, settings) for d in idle)
     )

@@ -95,6 +95,7 @@ SELECT
     sum(high_ms)::BIGINT AS high_ms,
     sum(full_ms)::BIGINT AS full_ms,
     sum(pct_ms)::BIGINT AS pct_ms,
+    NULL::DOUBLE AS told_pct, -- a mean of which no hours are known (ledger_accounted)
     sum(idle_run_ms)::BIGINT AS idle_run_ms,
     flatten(list(unknown_reason) FILTER (unknown_reason <> [])) AS unknown_reason,
     flatten(list(unknown_ms) FILTER (unknown_reason <> [])) AS unknown_ms,

@@ -28,7 +28,7 @@ named AS (
             suspended_ms AS seen_suspended_ms, idle_run_ms AS seen_idle_run_ms
         ),
         share >= 1 AS own,
-        pct_ms / nullif(known_ms, 0) AS mean_pct,
+        coalesce(pct_ms / nullif(known_ms, 0), told_pct) AS mean_pct,
         coalesce(list_sum(unknown_ms), 0)::BIGINT AS seen_unknown_ms,
         NOT proc_seen AND coalesce(whole_known_ms, known_ms) > 0 AND NOT coalesce(whole_active, idle_ms < known_ms) AS untouched,
         mem_max_b / nullif(mem_total_b, 0) AS memory_ratio
@@ -101,13 +101,16 @@ SELECT
     coalesce(known_ms / nullif(greatest(active_ms - CASE WHEN ended THEN 0 ELSE pending_ms END, 0), 0), 0.0) AS due_coverage,
     CASE -- of the mean over the run: 0, below 33, 33 to 66, above 66 percent
         WHEN mean_pct IS NULL THEN 'unknown'
-        WHEN mean_pct = 0 THEN 'none'
+        WHEN mean_pct = 0 AND told_pct IS NULL THEN 'none' -- told, it is rounded
         WHEN mean_pct < $low_below_pct THEN 'low'
         WHEN mean_pct > $high_above_pct THEN 'high'
         ELSE 'moderate'
     END AS level,
     CASE -- NULL: the rule does not apply, or too little is known
-        WHEN completed AND active_ms > 1000 * $underused_min_s::DOUBLE AND known_ms / active_ms >= $min_coverage
+        WHEN
+            completed
+            AND active_ms > 1000 * $underused_min_s::DOUBLE
+            AND (known_ms / active_ms >= $min_coverage OR told_pct IS NOT NULL)
         THEN mean_pct < $underused_below_pct
     END AS under_used,
     CASE -- the part of the waste that has a good reason; it stays in the waste

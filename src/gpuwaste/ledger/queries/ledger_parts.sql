@@ -28,7 +28,8 @@ parts AS (
     WHERE unknown_cut_ms > 0
     UNION ALL BY NAME
     SELECT
-        place, own, node, gpu_uuid, CASE WHEN gpu_uuid = '' THEN 'no_agent' ELSE 'unreported' END AS reason,
+        place, own, node, gpu_uuid,
+        CASE WHEN gpu_uuid = '' THEN 'no_agent' WHEN told_pct IS NOT NULL THEN 'mean_only' ELSE 'unreported' END AS reason,
         unseen_ms AS ms, 'unknown' AS what
     FROM ledger_gpus
     WHERE unseen_ms > 0

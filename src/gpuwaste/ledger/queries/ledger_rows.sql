@@ -26,8 +26,9 @@ summed AS (
         sum(CASE WHEN untouched THEN idle_ms ELSE 0 END)::BIGINT AS untouched_ms,
         sum(idle_run_ms)::BIGINT AS idle_run_ms,
         sum(wasted_ms)::BIGINT AS wasted_ms,
-        sum(pct_ms)::BIGINT AS pct_ms,
-        sum(seen_known_ms)::BIGINT AS seen_ms,
+        -- the mean is over the time of which it is known, hour by hour or as told
+        sum(pct_ms + coalesce(round(told_pct * active_ms)::BIGINT, 0))::BIGINT AS pct_ms,
+        sum(CASE WHEN told_pct IS NULL THEN seen_known_ms ELSE active_ms END)::BIGINT AS seen_ms,
         sum(energy_j) AS energy_j,
         sum(energy_ms)::BIGINT AS energy_ms,
         sum(split_j) AS split_j,
@@ -59,6 +60,9 @@ summed AS (
         ) AS few_sms,
         count(*) > 1 AND sum(pct_ms) > 0
         AND max(pct_ms) >= $on_one_gpu_ratio::DOUBLE * (1 - $rounding::DOUBLE) * sum(pct_ms) AS on_one,
+        -- of GPUs with a mean alone: one was used, and the others stayed at 0 % at every reading
+        count(*) > 1 AND count_if(told_pct > 0) = 1 AND count_if(level = 'none') = count(*) - 1 AS told_on_one,
+        count(told_pct) > 0 AND bool_and(coalesce(mean_pct < $underused_below_pct, false)) AS told_low,
         least(
             min(least(t1_ms, until_ms)) FILTER (last_active_ms IS NOT NULL) - max(last_active_ms),
             min(idle_run_ms) FILTER (last_active_ms IS NOT NULL)
@@ -164,7 +168,8 @@ SELECT
         CASE WHEN o.held THEN 'memory_resident' END,
         CASE WHEN o.hung THEN 'busy_hang' END,
         CASE WHEN o.few_sms THEN 'few_sms' END,
-        CASE WHEN o.on_one THEN 'one_gpu_of_many' END,
+        CASE WHEN o.on_one OR o.told_on_one THEN 'one_gpu_of_many' END,
+        CASE WHEN o.told_low THEN 'low_use' END,
         CASE WHEN o.tail AND NOT r.interactive THEN 'idle_tail' END,
         CASE WHEN r.interactive AND o.most_wasted_ms > 1000 * $interactive_grace_s::DOUBLE THEN 'idle_interactive' END,
         CASE WHEN o.low_mean AND c.saturated THEN 'cpu_starved' END

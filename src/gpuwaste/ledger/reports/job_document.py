@@ -11,7 +11,9 @@ from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import pick_named
 from gpuwaste.ledger.judged_run import RunSums, findings_json, judged_last
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
+from gpuwaste.ledger.reports.accounted_rows import accounted_rows, source_check
 from gpuwaste.ledger.reports.job_types import (
+    AccountedRow,
     DeviceHours,
     DeviceRow,
     HourCell,
@@ -82,6 +84,7 @@ def picked_job_document(
 ) -> JobDocument | None:
     """Report on the runs that `pick_named` picked last on this connection, with `keys` only on these of them."""
     jobs = judge_job(db, settings, now)
+    told = accounted_rows(db, jobs)
     if keys is not None:
         jobs = [j for j in jobs if j.job.run_key in keys]
     if not jobs:
@@ -96,7 +99,7 @@ def picked_job_document(
         recorded=is_recorded(db),
         generated=now,
         printed_id=printed_id,
-        runs=[_run_row(j) for j in jobs],
+        runs=[_run_row(j, told.get(j.job.run_key, ()), settings) for j in jobs],
         findings=finding_rows(findings_json(runs)),
         notes=notes_of(total),
         thresholds=thresholds_of(settings),
@@ -104,7 +107,7 @@ def picked_job_document(
     )
 
 
-def _run_row(ledger: JobLedger) -> RunRow:
+def _run_row(ledger: JobLedger, told: Sequence[AccountedRow], settings: LedgerSettings) -> RunRow:
     """Return one run: accounting's facts, its sums, its devices."""
     job = ledger.job
     memory = ledger.memory_ratio
@@ -120,6 +123,8 @@ def _run_row(ledger: JobLedger) -> RunRow:
         totals=convert(Tally.of(ledger.devices).to_json() if started else {}, RunTime),
         devices=[_device_row(d, ledger) for d in ledger.devices] if started else [],
         shared=[_device_row(d, ledger) for d in ledger.shared] if started else [],
+        accounted=list(told),
+        check=source_check(ledger, told, settings.min_coverage),
     )
 
 

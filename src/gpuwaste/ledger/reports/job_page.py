@@ -17,6 +17,7 @@ from gpuwaste.ledger.energy.energy_text import energy_words
 from gpuwaste.ledger.evidence_words import evidence_of
 from gpuwaste.ledger.fix_words import fix_steps
 from gpuwaste.ledger.level_charts import Span
+from gpuwaste.ledger.reports.accounted_rows import accounted_words
 from gpuwaste.ledger.reports.job_types import DeviceRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.ledger.reports.predicted_times import SHOWN, predicted_times
 from gpuwaste.ledger.reports.report_types import FindingRow
@@ -88,6 +89,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         evidence_of=evidence_of,
         beside=document.neighbours,
         beside_sentence=_beside(document.neighbours),
+        accounted=[words for run in runs[:_FIXES] for words in accounted_words(run)],
         predicted=predicted_times(document),
         predicted_of=SHOWN,
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
@@ -113,7 +115,8 @@ def job_sentence(document: JobDocument) -> str:
     if not gpu_s:
         return f"{job} held no GPU of its own."
     if not any(run.totals.coverage for run in started):
-        return f"{job}: the use of its GPUs is unknown."
+        mean = _told_mean(started)
+        return f"{job}: " + ("the use of its GPUs is unknown." if mean is None else f"mean use {mean}, by jobstats.")
     so_far = " so far" if any(run.running for run in started) else ""
     unit = GpuTimeUnit.of([gpu_s])
     if not idle_s:
@@ -122,6 +125,14 @@ def job_sentence(document: JobDocument) -> str:
     idle = f"{job}: {hours} were idle{so_far} ({share(idle_s, gpu_s)})"
     cause = _cause_of(document)
     return f"{idle}: {cause}." if cause else f"{idle}."
+
+
+def _told_mean(runs: Sequence[RunRow]) -> str | None:
+    """Return the mean use over the GPUs of runs of which no hours are known; None where a mean is missing."""
+    means = [(device.mean_util_pct, device.gpu_s) for run in runs for device in run.devices]
+    if not means or any(mean is None for mean, _ in means):
+        return None
+    return share(sum((mean or 0.0) / 100 * gpu_s for mean, gpu_s in means), sum(gpu_s for _, gpu_s in means))
 
 
 def _cause_of(document: JobDocument) -> str:

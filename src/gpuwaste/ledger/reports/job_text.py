@@ -6,6 +6,8 @@ from gpuwaste.core.fields import Interval
 from gpuwaste.core.units import GpuTimeUnit, format_size
 from gpuwaste.ledger.energy.energy_text import energy_lines, energy_summary
 from gpuwaste.ledger.fix_words import finding_lines
+from gpuwaste.ledger.ledger import ACCOUNTED
+from gpuwaste.ledger.reports.accounted_rows import accounted_words
 from gpuwaste.ledger.reports.job_columns import mean_cell, wasted_share
 from gpuwaste.ledger.reports.job_types import Advice, DeviceRow, JobDocument, RunRow
 from gpuwaste.ledger.reports.report_text import cause_lines, class_lines, exempt_words, note_lines
@@ -130,6 +132,7 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], unit: GpuTimeUnit, look:
     lines = [*look.heading(f"GPUs, wasted time in {unit.name}"), *look.fitted(columns)]
     if any("UNTOUCHED" in line for line in lines):
         lines += look.bullet("UNTOUCHED: no process ever opened the GPU")
+    lines += [line for text in accounted_words(run) for line in look.bullet(text)]
     return [*lines, *_profiles(names, devices, look), *_held(run, names, devices, look)]
 
 
@@ -139,6 +142,9 @@ def _part(device: DeviceRow) -> str:
 
 def _held(run: RunRow, names: Mapping[str, str], devices: Sequence[DeviceRow], look: Look) -> list[str]:
     """Return when each GPU was allocated, by accounting and by the agents; one line where all agree to the second."""
+    devices = [d for d in devices if d.map_source != ACCOUNTED]
+    if not devices:
+        return []
     sources = {f"{d.map_source}, {d.confidence}" if d.gpu_uuid else "" for d in devices}
     if len(sources) == 1 and "" not in sources and {(d.t0, d.t1) for d in devices} == {(run.start, run.end)}:
         return look.bullet(f"Accounting and the agents agree on when each GPU was allocated (source: {sources.pop()})")

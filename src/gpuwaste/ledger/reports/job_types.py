@@ -67,6 +67,34 @@ class DeviceRow(GpuTime, frozen=True):
     pcie_b: Annotated[int | None, Meta(description="Bytes over PCIe in profiled_s, both ways.")] = None
 
 
+class AccountedRow(Struct, kw_only=True, frozen=True):
+    """What accounting itself has of the use of a run's GPUs: means over the run, never hours."""
+
+    source: Annotated[
+        str, Meta(description="jobstats (its text in AdminComment) or slurm (gres/gpuutil, gres/gpumem).")
+    ]
+    node: Annotated[str | None, Meta(description="null: of the whole run.")]
+    gpu: Annotated[str | None, Meta(description="The GPU's number on its node; null: all together.")]
+    mean_pct: Annotated[float | None, Meta(description="Mean utilization over the run, percent.")]
+    peak_pct: Annotated[
+        float | None, Meta(description="Largest reading, percent; of Slurm the sum over the GPUs of one task.")
+    ]
+    gpu_mem_max_b: MaybeBytes
+    gpu_mem_total_b: MaybeBytes
+    cpus: Annotated[int | None, Meta(description="CPUs on the node; the same for each of its GPUs.")]
+    cpu_s: Annotated[float | None, Meta(description="CPU seconds used on the node; the same for each of its GPUs.")]
+    mem_max_b: Annotated[int | None, Meta(description="Largest memory in use on the node, bytes.")]
+    mem_total_b: Annotated[int | None, Meta(description="Memory of the run on the node, bytes.")]
+
+
+class SourceCheck(Struct, kw_only=True, frozen=True):
+    """The mean utilization of a run's GPUs by both sources, where agents and jobstats have all of them."""
+
+    agent_mean_pct: Annotated[float, Meta(description="By the agents, percent.")]
+    jobstats_mean_pct: Annotated[float, Meta(description="By jobstats, percent.")]
+    difference_pct: Annotated[float, Meta(description="The agents' less jobstats', percentage points.")]
+
+
 class RunRow(Struct, kw_only=True, frozen=True):
     """One run of a job: accounting's facts, its sums, its devices."""
 
@@ -104,6 +132,8 @@ class RunRow(Struct, kw_only=True, frozen=True):
     devices: list[DeviceRow]
     shared: Annotated[list[DeviceRow], Meta(description="GPUs of which the run held a share.")]
     energy: Annotated[EnergyCost | None, Meta(description="Of its own GPUs; null: none was measured.")] = None
+    accounted: Annotated[list[AccountedRow], Meta(description="What accounting has of their use.")] = []
+    check: Annotated[SourceCheck | None, Meta(description="null: not both sources have the run.")] = None
 
 
 class Advice(Struct, kw_only=True, frozen=True):

@@ -36,6 +36,7 @@ _REASONS: Final = {
 _UNKNOWN: Final = {
     "gap": "no samples",
     "no_agent": "no agent on the node",
+    "mean_only": "only the mean is known (jobstats)",
     "unreported": "not reported by the agent",
     "clock_step": "the node's clock was set",
     "not_supported": "the GPU reports no utilization",

@@ -14,6 +14,7 @@ from msgspec import Meta
 from gpuwaste.core.codec import Int64, Number, annotated
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job_states import ENDED
+from gpuwaste.slurm.accounting.accounted_use import AccountedUse
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.submit.program_tie import tie_of
 
@@ -147,10 +148,11 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class AccountedRun(JobRecord):
-    """One run with its details and its ended steps."""
+    """One run with its details, its ended steps, and what accounting has of the use of its GPUs."""
 
     details: JobDetails = JobDetails()
     steps: tuple[StepRecord, ...] = ()
+    uses: tuple[AccountedUse, ...] = ()
 
 
 def within(job: _Run) -> _Run:

@@ -13,6 +13,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.text import storable
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 from gpuwaste.slurm.accounting import rest_value as value
+from gpuwaste.slurm.accounting.accounted_use import MEMORY, UTIL, AccountedUse, StepPeaks
 from gpuwaste.slurm.accounting.job_record import (
     AccountedRun,
     JobDetails,
@@ -25,6 +26,7 @@ from gpuwaste.slurm.accounting.job_record import (
     short,
     within,
 )
+from gpuwaste.slurm.accounting.jobstats_comment import jobstats_use
 from gpuwaste.slurm.accounting.sacct_rows import BadRow
 from gpuwaste.slurm.accounting.tres_amounts import count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.hostlist import NO_NODES, task_text
@@ -76,6 +78,7 @@ class _RestSteps:
         self._cpu_us = 0
         self.names: set[str] = set()
         self.sums = StepSums()
+        self._peaks = StepPeaks()
         self.unread: dict[str, str] = {}
         steps = value.at(job, "steps")
         if steps is not None and not isinstance(steps, list):
@@ -111,16 +114,22 @@ class _RestSteps:
             program=self._noted("comment", lambda: _program(job)),
         )
 
+    def uses(self, job: Any, gpus: int | None, start: int | None, end: int | None) -> tuple[AccountedUse, ...]:
+        """Return what accounting has of the use of the run's GPUs."""
+        if not gpus:
+            return ()
+        told = self._noted("comment.administrator", lambda: jobstats_use(_admin_comment(job), gpus, start, end))
+        return (*(told or ()), *self._peaks.use())
+
     def _add(self, step: Any) -> None:
         name = _name(step)
         self.names.add("0" if name[:1].isdigit() else name)  # constant memory for any number of steps
         self._cpu_us += _cpu_us(step)
-        rss_b = None
-        for kind, count in value.tres_items(step, "tres", "requested", "max"):
-            if kind == "mem":  # bytes here, unlike in an allocation
-                rss_b = count
+        peaks = dict(value.tres_items(step, "tres", "requested", "max"))
+        rss_b = peaks.get("mem")  # bytes here, unlike in an allocation
         if rss_b is not None:
             self.max_rss_b = max(rss_b, self.max_rss_b or 0)
+        self._peaks.add(name, peaks.get(UTIL), peaks.get(MEMORY))
         self.sums.add(
             name,
             self._noted("steps", lambda: _step_record(step, name, rss_b)),
@@ -197,6 +206,7 @@ def _record(job: Any, cluster: str, steps: _RestSteps) -> AccountedRun:
             max_rss_b=steps.max_rss_b,
             details=steps.details(job),
             steps=tuple(steps.sums.kept),
+            uses=steps.uses(job, None if gpus is None else gpus.total, start, end),
         )
     )
 
@@ -228,8 +238,13 @@ def _ids(job: Any, job_id: int) -> dict[str, Any]:
 
 
 def _verdict_id(job: Any) -> str:
-    """Return the token in the administrators' comment; a `comment` that is one text is the user's own."""
-    return token_of(value.text(job, "comment", "administrator")) if isinstance(value.at(job, "comment"), dict) else ""
+    """Return the token in the administrators' comment."""
+    return token_of(_admin_comment(job))
+
+
+def _admin_comment(job: Any) -> str:
+    """Return the administrators' comment; a `comment` that is one text is the user's own."""
+    return value.text(job, "comment", "administrator") if isinstance(value.at(job, "comment"), dict) else ""
 
 
 def _nodes(job: Any) -> str:

@@ -25,7 +25,7 @@ FIELDS: Final = (
 )
 MORE_FIELDS: Final = (  # Restarts is new in Slurm 23.11; of the user's Comment only a tie to a program is taken
     *("Comment", "Restarts", "Eligible", "Priority", "Flags", "Reason", "Constraints", "Reservation"),
-    *("ConsumedEnergyRaw", "NTasks", "TRESUsageInTot", "TRESUsageOutTot"),
+    *("ConsumedEnergyRaw", "NTasks", "TRESUsageInTot", "TRESUsageInMax", "TRESUsageOutTot"),
 )
 _NEEDED: Final = ("JobIDRaw", "Submit")
 _KEPT_B: Final = 2000

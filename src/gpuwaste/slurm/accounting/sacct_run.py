@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Final, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.slurm.accounting.accounted_use import MEMORY, UTIL, AccountedUse, StepPeaks, peak_of
 from gpuwaste.slurm.accounting.job_record import (
     UNKEPT,
     AccountedRun,
@@ -23,6 +25,7 @@ from gpuwaste.slurm.accounting.job_record import (
     short,
     within,
 )
+from gpuwaste.slurm.accounting.jobstats_comment import jobstats_use
 from gpuwaste.slurm.accounting.requested import allocated_tres, request_tres, total_b
 from gpuwaste.slurm.accounting.sacct_row import SacctRow
 from gpuwaste.slurm.accounting.tres_amounts import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
@@ -50,6 +53,7 @@ class RunRows:
     problem: str = ""
     unread: dict[str, str] = field(default_factory=dict)  # details that cannot be read, and why
     _sums: StepSums = field(default_factory=StepSums)
+    _peaks: StepPeaks = field(default_factory=StepPeaks)
 
     def add_step(self, row: SacctRow) -> bool:
         """Fold a step in; return false where it belongs to another job."""
@@ -67,6 +71,8 @@ class RunRows:
             self.max_rss_b = rss if self.max_rss_b is None else max(rss, self.max_rss_b)
         self.step_cpu_s += cpu_s or 0.0
         _add_step(self._sums, row, rss, self.zone, self.unread)
+        peaks = [_noted(row, "TRESUsageInMax", partial(peak_of, name=name), self.unread) for name in (UTIL, MEMORY)]
+        self._peaks.add(step, *peaks)
         return True
 
     def record(self, cluster: str) -> AccountedRun:
@@ -135,8 +141,18 @@ class RunRows:
                 max_rss_b=self.max_rss_b,
                 details=_details_of(job, self._sums, zone, self.unread),
                 steps=tuple(self._sums.kept),
+                uses=self._uses(gpus, started, ended),
             )
         )
+
+    def _uses(self, gpus: GpuCount | None, started: int | None, ended: int | None) -> tuple[AccountedUse, ...]:
+        """Return what accounting has of the use of the run's GPUs."""
+        if gpus is None or not gpus.total:
+            return ()
+        told = _noted(
+            self.job, "AdminComment", lambda text: jobstats_use(text, gpus.total, started, ended), self.unread
+        )
+        return (*(told or ()), *self._peaks.use())
 
     def _count(self, column: str, tres: Mapping[str, str], name: str) -> int | None:
         """Return the column where it is a number, else the allocation's count."""

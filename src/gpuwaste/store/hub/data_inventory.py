@@ -103,6 +103,7 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         "until they are summed by day (`hub.rollup_days`)",
     ),
     "days": StoredTable(_columns(site="cluster node gpu_uuid", own="unknown_reason map_source confidence"), FOREVER),
+    "accounted_use": StoredTable(_columns(site="cluster node gpu", own="source"), FOREVER),
     "events": StoredTable(_columns(site="cluster", own="kind"), FOREVER),
     "partitions": StoredTable(_columns(site="cluster name"), FOREVER),
     "marks": StoredTable(_columns(own="key"), FOREVER),

@@ -107,6 +107,25 @@ CREATE TABLE days (
     cpu_energy_j DOUBLE
 );
 
+-- What accounting itself has of the use of a run's GPUs: a row for each GPU that jobstats names, a row of a run for Slurm's own
+-- readings. Means over the run, never hours; NULL is "not known".
+CREATE TABLE accounted_use (
+    cluster VARCHAR NOT NULL,
+    job_id BIGINT NOT NULL,
+    run_start BIGINT NOT NULL,
+    source VARCHAR NOT NULL, -- jobstats, slurm
+    node VARCHAR NOT NULL, -- '' of the whole run
+    gpu VARCHAR NOT NULL, -- its number on the node; '' all together
+    mean_pct DOUBLE,
+    peak_pct DOUBLE, -- the largest reading; of Slurm the sum over the GPUs of one task
+    gpu_mem_max_b BIGINT,
+    gpu_mem_total_b BIGINT,
+    cpus BIGINT, -- of the run on the node, as what follows: the same in the row of each of its GPUs
+    cpu_s DOUBLE,
+    mem_max_b BIGINT,
+    mem_total_b BIGINT
+);
+
 -- The thresholds by which runs were judged. Every run that had ended by judged_until is in table judged; the standing ones
 -- are those that documents use, others are on their way to take their place.
 CREATE TABLE rules (

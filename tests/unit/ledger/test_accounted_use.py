@@ -1,0 +1,163 @@
+"""Use of GPUs that only accounting tells of: in the store, the ledger, findings, documents and labels."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from tests.unit.ledger.builders import GIB, LATER, SETTINGS, hour, job
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.run_store import history_events, upsert_jobs
+from gpuwaste.ledger.hour_store import upsert_hours
+from gpuwaste.ledger.reports.accounted_rows import accounted_words
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.job_page import job_sentence
+from gpuwaste.ledger.reports.job_types import JobDocument
+from gpuwaste.ledger.reports.report_builder import report_document
+from gpuwaste.slurm.accounting.accounted_use import AccountedUse
+from gpuwaste.slurm.accounting.job_record import AccountedRun
+from gpuwaste.store.hub.hub_store import HubStore
+
+FULL = 80 * GIB
+
+
+def told(gpu: int, mean: float | None, memory: int | None = 0, node: str = "gpu1") -> AccountedUse:
+    """Return jobstats' figures of a GPU; an integer 0 is exactly 0."""
+    peak = 0.0 if mean == 0 and isinstance(mean, int) else None
+    mean = None if mean is None else float(mean)
+    return AccountedUse("jobstats", node, str(gpu), mean, peak, memory, FULL, 8, 100.0, GIB, 64 * GIB)
+
+
+def run(*uses: AccountedUse, **changes: Any) -> AccountedRun:
+    """Return a run of an hour with a GPU for each of `uses`."""
+    return AccountedRun(**asdict(job(**{"gpus": len(uses), **changes})), uses=uses)
+
+
+@pytest.fixture
+def store() -> HubStore:
+    """Return a new store."""
+    return HubStore.open(":memory:", SystemClock())
+
+
+def document(store: HubStore) -> JobDocument:
+    with store.reader() as db:
+        found = job_document(db, "7", SETTINGS, LATER)
+    assert found is not None
+    return found
+
+
+def findings(store: HubStore) -> list[tuple[str, float, str]]:
+    return [(f.kind, f.wasted_gpu_s, f.evidence["source"]) for f in document(store).findings]
+
+
+def test_a_mean_is_no_hours(store: HubStore) -> None:
+    """All of the time is unknown, but for the mean and the level of each GPU; nothing is wasted."""
+    upsert_jobs(store, [run(told(0, 45.5, GIB), told(1, 0.0, GIB))])
+    (found,) = document(store).runs
+    assert found.totals.unknown_by_reason_s == {"mean_only": 7200.0}
+    assert (found.totals.wasted_s, found.totals.coverage, found.totals.mean_util_pct) == (0.0, 0.0, 22.75)
+    assert [(d.level, d.mean_util_pct, d.under_used, d.untouched) for d in found.devices] == [
+        ("moderate", 45.5, False, False),
+        ("low", 0.0, True, False),  # rounded: below 0.05 %
+    ]
+    assert job_sentence(document(store)) == "Job 7 train: mean use 23 %, by jobstats."
+    assert "2 of 2 GPUs are jobstats' means" in accounted_words(found)[0]
+
+
+def test_only_zero_at_every_reading_is_idle(store: HubStore) -> None:
+    """One GPU of four was used: three hours are idle and wasted, and the mean is still that of all four."""
+    upsert_jobs(store, [run(told(0, 40.0, GIB), told(1, 0), told(2, 0), told(3, 0))])
+    (found,) = document(store).runs
+    assert (found.totals.idle_s, found.totals.wasted_s, found.totals.untouched_s) == (10_800.0,) * 3
+    assert (found.totals.unknown_s, found.totals.mean_util_pct) == (3600.0, 10.0)
+    assert findings(store) == [("one_gpu_of_many", 10_800.0, "jobstats")]
+
+
+@pytest.mark.parametrize(
+    ("uses", "found"),
+    [
+        ((told(0, 0), told(1, 0, GIB // 2)), [("gpus_untouched", 7200.0, "jobstats")]),
+        ((told(0, 0, 70 * GIB),), [("memory_resident", 3600.0, "jobstats")]),
+        ((told(0, 0, None),), [("gpus_opened_idle", 3600.0, "jobstats")]),
+        ((told(0, 2.0), told(1, 1.5)), [("low_use", 0.0, "jobstats")]),
+        ((told(0, 50.0), told(1, 60.0), told(2, 0), told(3, 0)), [("gpus_untouched", 7200.0, "jobstats")]),
+        ((told(0, 50.0), told(1, 0.0)), []),
+        ((told(0, None),), []),
+    ],
+)
+def test_findings_that_a_mean_can_carry(
+    store: HubStore, uses: tuple[AccountedUse, ...], found: list[tuple[str, float, str]]
+) -> None:
+    """Untouched, resident in memory, opened, low; a GPU that was used a little is no GPU of which nothing was used."""
+    upsert_jobs(store, [run(*uses)])
+    assert findings(store) == found
+
+
+def test_an_agent_s_hours_count_before_a_mean(store: HubStore) -> None:
+    """On a node with an agent its hours count; the difference of both sources is in the document."""
+    record = run(told(0, 80.0, GIB))
+    upsert_jobs(store, [record])
+    upsert_hours(store, [hour(record, 0, 0, {90: 3600})])
+    (found,) = document(store).runs
+    assert [(d.gpu_uuid, d.mean_util_pct) for d in found.devices] == [("GPU-0", 90.0)]
+    assert found.check is not None
+    assert (found.check.agent_mean_pct, found.check.difference_pct) == (90.0, 10.0)
+    assert accounted_words(found) == [
+        "Mean use: 90 % by the agents, 80 % by jobstats (difference 10.0 percentage points)."
+    ]
+
+
+def test_accounting_fills_nodes_without_agents_up_to_its_own_count(store: HubStore) -> None:
+    """One node has an agent: of the other one's GPUs as many count as the run held."""
+    record = run(told(0, 80.0), told(0, 0, node="gpu2"), told(1, 0, node="gpu2"), gpus=2, nodes="gpu[1-2]")
+    upsert_jobs(store, [record])
+    upsert_hours(store, [hour(record, 0, 0, {90: 3600})])
+    (found,) = document(store).runs
+    assert [(d.node, d.map_source) for d in found.devices] == [("gpu1", "prolog"), ("gpu2", "jobstats")]
+    assert found.check is None
+
+
+def test_a_summary_that_comes_late_is_judged_and_told(store: HubStore) -> None:
+    """A summary is written after the end: the run is judged again, once, and the stream has an event with the use."""
+    upsert_jobs(store, [run(told(0, 0), gpus=1)])
+    with store.writing() as db:
+        db.execute("DELETE FROM accounted_use")
+        db.execute("INSERT INTO rules VALUES (1, 1, '{}', true, 5000000000)")
+    last = store.counts()["last_event"]
+    with store.watching() as changes:
+        upsert_jobs(store, [run(told(0, 0), gpus=1)])
+    assert changes.touches(("gw", 7, job().start or 0), 0)
+    (event,) = history_events(store, last, 9)
+    assert event.kind == "ledger"
+    with store.reader() as db:
+        assert db.execute("SELECT judged_until FROM rules").fetchall() == [((job().end or 0) - 1,)]
+    upsert_jobs(store, [run(told(0, 0), gpus=1)])
+    assert store.counts()["last_event"] == event.seq
+
+
+def test_slurm_s_peaks_are_the_largest_of_all_times(store: HubStore) -> None:
+    """Only steps that overlap a window are listed: what an earlier window had is kept, a zero is not."""
+    record = run(AccountedUse("slurm", peak_pct=180.0, gpu_mem_max_b=GIB))
+    upsert_jobs(store, [record])
+    upsert_jobs(store, [replace(record, uses=(AccountedUse("slurm", peak_pct=20.0, gpu_mem_max_b=4 * GIB),))])
+    (found,) = document(store).runs
+    assert [(row.peak_pct, row.gpu_mem_max_b) for row in found.accounted] == [(180.0, 4 * GIB)]
+    assert accounted_words(found) == [
+        "Slurm's largest readings: 180 % (all GPUs of a task together) and 4.0 GiB of GPU memory in a task."
+    ]
+    other = replace(record, job_id=8, uses=(AccountedUse("slurm", peak_pct=0.0, gpu_mem_max_b=0),))
+    upsert_jobs(store, [other])
+    upsert_jobs(store, [replace(other, uses=(AccountedUse("slurm", gpu_mem_max_b=0),))])
+    with store.reader() as db:
+        assert db.execute("SELECT peak_pct FROM accounted_use WHERE job_id = 8").fetchall() == [(None,)]
+
+
+def test_a_report_adds_up_with_means(store: HubStore) -> None:
+    """A day's report has the idle GPU as waste, the others as unknown, and the mean of all; a cut run its part."""
+    upsert_jobs(store, [run(told(0, 60.0, GIB), told(1, 0))])
+    start = job().start or 0
+    with store.reader() as db:
+        whole = report_document(db, "cluster", "gw", start - 60, start + 7200, SETTINGS, LATER).totals
+        part = report_document(db, "cluster", "gw", start - 60, start + 900, SETTINGS, LATER).totals
+    assert (whole.gpu_s, whole.wasted_s, whole.unknown_s, whole.mean_util_pct) == (7200.0, 3600.0, 3600.0, 30.0)
+    assert (part.gpu_s, part.wasted_s, part.unknown_s, part.mean_util_pct) == (1800.0, 900.0, 900.0, 30.0)
