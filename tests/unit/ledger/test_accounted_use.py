@@ -7,6 +7,7 @@ import pytest
 from tests.unit.ledger.builders import GIB, LATER, SETTINGS, hour, job
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.reports.accounted_rows import accounted_words
@@ -161,3 +162,34 @@ def test_a_report_adds_up_with_means(store: HubStore) -> None:
         part = report_document(db, "cluster", "gw", start - 60, start + 900, SETTINGS, LATER).totals
     assert (whole.gpu_s, whole.wasted_s, whole.unknown_s, whole.mean_util_pct) == (7200.0, 3600.0, 3600.0, 30.0)
     assert (part.gpu_s, part.wasted_s, part.unknown_s, part.mean_util_pct) == (1800.0, 900.0, 900.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("uses", "hours", "found"),
+    [
+        ((told(0, 60.0), told(1, 0)), None, (0.3, 1, 1, 1.0)),
+        ((told(0, 3.0), told(1, 0.0)), None, (0.015, 1, 2, 1.0)),  # below the limit, but one is needed
+        ((told(0, 60.0), told(1, None)), None, (0.6, 1, 1, 0.5)),
+        ((told(0, 0), told(1, 0)), None, (0.0, 0, 0, 1.0)),
+        ((told(0, 60.0), told(1, 0)), 3600, (0.9, 2, 2, 1.0)),  # agents know as much, hour by hour
+        ((told(0, 60.0), told(1, 0)), 600, (0.3, 1, 1, 1.0)),  # they came when the run was nearly over
+    ],
+)
+def test_labels_and_predictions_learn_from_the_better_source(
+    store: HubStore, uses: tuple[AccountedUse, ...], hours: int | None, found: tuple[float, int, int, float]
+) -> None:
+    """Mean use, GPUs in use, GPUs ever used and coverage are the same in the history stream and in training's table."""
+    record = run(*uses)
+    upsert_jobs(store, [record])
+    if hours:
+        upsert_hours(store, [hour(record, gpu, 0, {90: hours}) for gpu in (0, 1)])
+    event = next(event for event in history_events(store, 0, 9) if event.kind == "ended")
+    assert event.use is not None
+    assert (event.use.used_ratio, event.use.gpus_active, event.use.gpus_used, event.use.coverage) == pytest.approx(
+        found
+    )
+    with store.reader() as db:
+        table = read_table(db, "gw").table
+    assert table.gpus_used is not None
+    columns = (table.used_ratio, table.gpus_active, table.gpus_used, table.gpu_coverage)
+    assert [float(column[0]) for column in columns] == pytest.approx(found)

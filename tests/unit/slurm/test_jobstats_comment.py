@@ -47,7 +47,7 @@ def test_a_summary_of_jobstats_is_read() -> None:
 
 
 def test_what_jobstats_does_not_know_is_unknown() -> None:
-    """MIG instances have no utilization, a node without GPU figures has a row of its own; "Short" and "None" nothing."""
+    """MIG instances have no utilization, a node without GPU figures has a row of its own; "Short" has nothing."""
     nodes = {"gpu1": {name: GPU[name] for name in ("gpu_used_memory", "gpu_total_memory")}, "gpu2": {"cpus": 4}}
     mig, host = uses(summary(nodes))
     assert (mig.gpu, mig.mean_pct, mig.gpu_mem_max_b) == ("0", None, GIB)

@@ -1,7 +1,7 @@
--- What the ledger says of the GPUs of the relation `runs` (cluster, job_id, run_start, gpus, start, end, suspended_s):
--- one row for each run that has ended and has a GPU of its own of which something is known; a run that shares a GPU has
+-- What agents or jobstats (in accounting) say of the GPUs of the relation `runs` (cluster, job_id, run_start, gpus, start,
+-- end, suspended_s): one row for each run that has ended and has a GPU of its own of which something is known; a run that shares a GPU has
 -- none. Hours outside $from_hour to $to_hour are left out, and days that lie wholly outside. Included by the queries that
--- choose the runs.
+-- choose the runs. Where both sources have a run, the one that knows more of it counts; a mean is enough for all of a GPU.
 seen_use AS (
     SELECT h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid, h.share, h.pct, h.util_ms, h.suspended_ms
     FROM hours h
@@ -57,7 +57,7 @@ judged_use AS ( -- active_ms: the time that counts of each GPU, accounting's int
     JOIN runs r USING (cluster, job_id, run_start)
     WHERE r."end" IS NOT NULL AND r."start" IS NOT NULL AND r.gpus > 0
 ),
-gpu_use AS (
+agent_use AS (
     SELECT
         cluster,
         job_id,
@@ -73,4 +73,34 @@ gpu_use AS (
     FROM judged_use
     GROUP BY cluster, job_id, run_start
     HAVING min(share) >= 1 AND sum(known_ms) > 0 AND sum(active_ms) > 0
+),
+told_use AS (
+    SELECT
+        u.cluster,
+        u.job_id,
+        u.run_start,
+        avg(u.mean_pct) / 100.0 AS used_ratio,
+        count(*) FILTER (u.peak_pct IS DISTINCT FROM 0) AS gpus_used,
+        greatest(count(*) FILTER (u.mean_pct >= $active_pct), least(gpus_used, 1)) AS gpus_active,
+        least(count(*) / any_value(r.gpus), 1.0) AS coverage
+    FROM accounted_use u
+    JOIN runs r USING (cluster, job_id, run_start)
+    WHERE
+        u.run_start >= $from_hour
+        AND u.run_start <= $to_hour
+        AND u.source = 'jobstats'
+        AND u.gpu <> ''
+        AND u.mean_pct IS NOT NULL
+        AND r."end" IS NOT NULL
+        AND r.gpus > 0
+    GROUP BY u.cluster, u.job_id, u.run_start
+),
+gpu_use AS (
+    SELECT DISTINCT ON (cluster, job_id, run_start) * EXCLUDE (told)
+    FROM (
+        SELECT *, false AS told FROM agent_use
+        UNION ALL BY NAME
+        SELECT *, true AS told FROM told_use
+    )
+    ORDER BY coverage DESC, told
 )
