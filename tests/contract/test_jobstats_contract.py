@@ -34,7 +34,7 @@ def test_any_run_is_read_as_prometheus_had_it(draw: random.Random) -> None:
     gpus = {"gpu_utilization": {str(g): mean for g, mean in enumerate(means)}}
     gpus |= {"gpu_used_memory": {str(g): text for g, text in enumerate(memory)}}
     gpus |= {"gpu_total_memory": {str(g): str(80 << 30) for g in range(len(means))}}
-    case = {"start": 1_700_000_000, "end": 1_700_086_400, "gpus": len(means), "nodes": {"gpu1": gpus}}
+    case: dict[str, Any] = {"start": 1_700_000_000, "end": 1_700_086_400, "gpus": len(means), "nodes": {"gpu1": gpus}}
     found = jobstats_use(written(case), len(means), case["start"], case["end"])
     assert [use.mean_pct for use in found] == [None if text is None else round(float(text), 1) for text in means]
     assert [use.peak_pct for use in found] == [0.0 if text == "0" else None for text in means]
@@ -43,7 +43,7 @@ def test_any_run_is_read_as_prometheus_had_it(draw: random.Random) -> None:
 
 def test_a_short_run_has_no_summary() -> None:
     """The text is Short: nothing is known, and nothing is wrong."""
-    case = {"start": 1_700_000_000, "end": 1_700_000_020, "gpus": 1, "nodes": {}}
+    case: dict[str, Any] = {"start": 1_700_000_000, "end": 1_700_000_020, "gpus": 1, "nodes": {}}
     text = written(case)
     assert text == "JS1:Short"
     assert jobstats_use(text, 1, case["start"], case["end"]) == ()

@@ -14,6 +14,7 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.source_comparison import SourceComparison
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.net.health_types import AccountingHealth, HealthAnswer
 from gpuwaste.store.hub.hub_store import HubStore
@@ -57,6 +58,7 @@ class HubHealth(Part):
             ledger=get(Judging).health(),
             under_use=get(Predictions).under_use,
             inbox=inbox,
+            sources=get(SourceComparison).health(),
             nodes_reporting=sum(age_s < _REPORTING_S for age_s in get(Ingest).counts.batch_ages_s().values()),
         )
 

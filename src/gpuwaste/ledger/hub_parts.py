@@ -10,6 +10,7 @@ from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.rollup import Roller
+from gpuwaste.ledger.source_comparison import SourceComparison
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.ledger.waste_day import WasteDay
 
@@ -19,6 +20,7 @@ PARTS: Final = (
     Roller,
     Unaccounted,
     BalanceKeeper,
+    SourceComparison,
     SharedRuns,
     DocumentQueries,
     Curves,

@@ -8,6 +8,8 @@ from gpuwaste.core.fields import Document
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 _INBOX_LATE_S: Final = 120
+FAR_PCT: Final = 10.0
+"""Percentage points by which two sources differ much."""
 
 
 class AccountingHealth(Struct, kw_only=True, frozen=True):
@@ -44,6 +46,19 @@ class LedgerHealth(Struct, kw_only=True, frozen=True):
     ] = None
 
 
+class SourcesHealth(Struct, kw_only=True, frozen=True):
+    """Agents checked against jobstats: mean utilization of the last week's runs of which both have all GPUs."""
+
+    runs: int = 0
+    typical_pct: Annotated[
+        float | None, Meta(description="Median of the absolute differences, percentage points; null: no runs.")
+    ] = None
+    mean_pct: Annotated[
+        float | None, Meta(description="Mean of the agents' less jobstats', percentage points; null: no runs.")
+    ] = None
+    far_runs: Annotated[int, Meta(description="Runs that differ by more than 10 percentage points.")] = 0
+
+
 class InboxHealth(Struct, kw_only=True, frozen=True):
     """The batches that standby hubs have accepted and the active hub has not merged."""
 
@@ -74,3 +89,4 @@ class HealthAnswer(Document, kw_only=True, frozen=True):
         Meta(description="A standby answers with HTTP 503 and gives only its role."),
     ] = "serves"
     inbox: InboxHealth = InboxHealth()
+    sources: SourcesHealth = SourcesHealth()

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from tests.unit.ledger.builders import GIB, LATER, SETTINGS, hour, job
 
+from gpuwaste.cli.check import Status
+from gpuwaste.cli.checks.hub import _sources
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.jobs.history.from_store import read_table
 from gpuwaste.jobs.run_store import history_events, upsert_jobs
@@ -15,9 +17,12 @@ from gpuwaste.ledger.reports.job_document import job_document
 from gpuwaste.ledger.reports.job_page import job_sentence
 from gpuwaste.ledger.reports.job_types import JobDocument
 from gpuwaste.ledger.reports.report_builder import report_document
+from gpuwaste.ledger.source_comparison import SourceComparison
+from gpuwaste.net.health_types import SourcesHealth
 from gpuwaste.slurm.accounting.accounted_use import AccountedUse
 from gpuwaste.slurm.accounting.job_record import AccountedRun
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.clocks import StandingClock
 
 FULL = 80 * GIB
 
@@ -193,3 +198,27 @@ def test_labels_and_predictions_learn_from_the_better_source(
     assert table.gpus_used is not None
     columns = (table.used_ratio, table.gpus_active, table.gpus_used, table.gpu_coverage)
     assert [float(column[0]) for column in columns] == pytest.approx(found)
+
+
+def test_agents_are_checked_against_jobstats(store: HubStore) -> None:
+    """Of the last week's runs that both have: how much they differ, and how many differ much; doctor has a line."""
+    now = (job().end or 0) + 60
+    for job_id, mean in ((7, 88.0), (8, 91.0), (9, 40.0)):
+        record = run(told(0, mean), job_id=job_id)
+        upsert_jobs(store, [record])
+        upsert_hours(store, [hour(record, 0, 0, {90: 3600})])
+    upsert_jobs(store, [run(told(0, 50.0), job_id=10)])
+    exported = run(replace(told(0, 20.0), gpu="0fe3a91c"), job_id=11)  # by gpuwaste itself: no other source
+    upsert_jobs(store, [exported])
+    upsert_hours(store, [hour(exported, 0, 0, {90: 3600})])
+    comparison = SourceComparison(store, StandingClock(now))
+    comparison.step()
+    found = comparison.health()
+    assert (found.runs, found.far_runs) == (3, 1)
+    assert found.typical_pct == pytest.approx(2.0)
+    (line,) = _sources(found)
+    assert (line.status, line.found) == (
+        Status.WARN,
+        "mean use by agents and by jobstats differs by 2.0 percentage points (median of 3 runs); by more than 10 in 1",
+    )
+    assert list(_sources(SourcesHealth())) == []

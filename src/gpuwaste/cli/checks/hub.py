@@ -12,7 +12,14 @@ from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, NoDataError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.net.batch import PROTOCOL_MAX, PROTOCOL_MIN
-from gpuwaste.net.health_types import AccountingHealth, HealthAnswer, InboxHealth, PredictionHealth
+from gpuwaste.net.health_types import (
+    FAR_PCT,
+    AccountingHealth,
+    HealthAnswer,
+    InboxHealth,
+    PredictionHealth,
+    SourcesHealth,
+)
 
 PLACE: Final = 90
 NAME: Final = "hub"
@@ -21,6 +28,7 @@ MODEL_DAYS: Final = 90
 _SKEW_WARN_S: Final = 5.0
 _SKEW_FAIL_S: Final = 120.0  # munge refuses credentials of another five minutes
 _LAG_WARN_S: Final = 900.0
+_FAR_SHARE: Final = 0.1
 _WAIT_S: Final = 15.0  # less than the deadline of all checks: a host that does not answer must not hide the others
 
 
@@ -102,6 +110,7 @@ def _judge(around: Surroundings, one: _AskedUrl) -> Iterator[Check]:
     yield from _inbox(one.health.inbox)
     if around.roles & {Role.HUB, Role.ADVISOR}:
         yield from _accounting(one.health.accounting)
+        yield from _sources(one.health.sources)
         yield from _model(one.health.prediction, around.clock.utc_us() / 1e6)
 
 
@@ -154,6 +163,26 @@ def _accounting(accounting: AccountingHealth) -> Iterator[Check]:
         status = Status.WARN if lag_s > _LAG_WARN_S else Status.OK
         mend = "" if status is Status.OK else "normal after the first start; otherwise read the hub's log"
         yield Check("account", status, f"the hub's accounting is {lag_s:.0f} s behind", mend, figures)
+
+
+def _sources(found: SourcesHealth) -> Iterator[Check]:
+    """Check agents against jobstats; without runs of both there is no line."""
+    if not found.runs:
+        return
+    typical, far = found.typical_pct or 0.0, found.far_runs / found.runs
+    words = (
+        f"mean use by agents and by jobstats differs by {typical:.1f} percentage points (median of {found.runs} runs); "
+        f"by more than {FAR_PCT:g} in {found.far_runs}"
+    )
+    off = typical > FAR_PCT / 2 or far > _FAR_SHARE
+    mend = "look at some of these jobs with gpuwaste job ID: short runs differ most, jobstats reads every 30 s"
+    yield Check(
+        "sources",
+        Status.WARN if off else Status.OK,
+        words,
+        mend if off else "",
+        {"sources_differ_pct": round(typical, 2)},
+    )
 
 
 def _model(prediction: PredictionHealth, now_s: float) -> Iterator[Check]:

@@ -82,7 +82,8 @@ told_use AS (
         avg(u.mean_pct) / 100.0 AS used_ratio,
         count(*) FILTER (u.peak_pct IS DISTINCT FROM 0) AS gpus_used,
         greatest(count(*) FILTER (u.mean_pct >= $active_pct), least(gpus_used, 1)) AS gpus_active,
-        least(count(*) / any_value(r.gpus), 1.0) AS coverage
+        least(count(*) / any_value(r.gpus), 1.0) AS coverage,
+        bool_and(regexp_full_match(u.gpu, '[0-9]{1,4}')) AS numbered -- gpuwaste's own export names GPUs by UUID
     FROM accounted_use u
     JOIN runs r USING (cluster, job_id, run_start)
     WHERE
@@ -96,7 +97,7 @@ told_use AS (
     GROUP BY u.cluster, u.job_id, u.run_start
 ),
 gpu_use AS (
-    SELECT DISTINCT ON (cluster, job_id, run_start) * EXCLUDE (told)
+    SELECT DISTINCT ON (cluster, job_id, run_start) * EXCLUDE (told, numbered)
     FROM (
         SELECT *, false AS told FROM agent_use
         UNION ALL BY NAME

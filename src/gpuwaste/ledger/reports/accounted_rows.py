@@ -1,5 +1,6 @@
 """What accounting has of the use of a run's GPUs, for the job's document; checked against agents that have it, too."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
@@ -13,6 +14,7 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
 _MOST: Final = 10_000
+_NUMBER: Final = re.compile(r"[0-9]{1,4}")  # gpuwaste's own export names GPUs by UUID: no second source
 _PERCENT: Final = 100.0
 
 
@@ -30,7 +32,11 @@ def accounted_rows(db: Database, jobs: Sequence[JobLedger]) -> dict[RunKey, list
 def source_check(ledger: JobLedger, rows: Sequence[AccountedRow], min_coverage: float) -> SourceCheck | None:
     """Return both means; None unless agents and jobstats each have all GPUs of a run that has ended."""
     own = ledger.devices
-    told = [row.mean_pct for row in rows if row.source == ACCOUNTED and row.gpu and row.mean_pct is not None]
+    told = [
+        row.mean_pct
+        for row in rows
+        if row.source == ACCOUNTED and _NUMBER.fullmatch(row.gpu or "") and row.mean_pct is not None
+    ]
     seen = [d.mean_pct for d in own if not d.use.accounted and d.coverage >= min_coverage and d.mean_pct is not None]
     if ledger.running or not own or len(told) != len(own) or len(seen) != len(own):
         return None
