@@ -9,7 +9,8 @@ from tools.reference.markdown import document, table
 _INTRO: Final = """
 A finding is a named cause of waste, with its evidence and what to change. `gpuwaste report` and `gpuwaste job`
 print the findings under *Notes*; `--json` has them with their evidence. No finding is drawn from unknown time: each
-asks that the share `min_coverage` of the allocation be known. The thresholds in `[hub]` are on the page of the
+asks that the share `min_coverage` of the allocation be known, or with jobstats as source the mean of each GPU
+([coming from jobstats](../how-to/coming-from-jobstats.md)). The thresholds in `[hub]` are on the page of the
 [configuration](configuration.md).
 """
 

@@ -79,6 +79,7 @@ def test_a_summary_among_other_texts_is_found() -> None:
         (summary({f"gpu{n}": GPU for n in range(5)}), "5 GPUs for a run that held 4"),
         (summary({f"n{n}": {} for n in range(20_001)}), "20001 nodes"),
         (summary({"": GPU}), "without a name"),
+        (summary({"gpu1": {"gpu_utilization": {f"{n}": 1 for n in range(100_000)}}}), "100000 GPUs"),
         (summary(total_time=600), "600 s for a run of 3600 s"),
     ],
 )  # fmt: skip

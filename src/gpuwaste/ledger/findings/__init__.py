@@ -2,7 +2,7 @@
 
 Files here are found without registration. LIMITS of a file are its thresholds that query ledger_rows needs, by their
 names there. Files that start with an underscore are shared helpers. No finding is made from unknown time: each requires
-the coverage of the settings.
+the coverage of the settings, or the mean of each GPU in accounting.
 """
 
 from collections.abc import Collection, Iterator, Sequence

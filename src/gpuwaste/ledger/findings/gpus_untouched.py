@@ -1,8 +1,8 @@
 """GPUs that no process of the job ever touched: the batch script requests more than the program uses.
 
-Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. Accounting tells it
-of a GPU at 0 % at every reading with 1 % of its memory in use at most. A run whose work is all on one GPU of several is
-reported by one_gpu_of_many, not here.
+Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. Where the source is
+jobstats: 0 % at every reading, and at most 1 % of the GPU memory in use. A run whose work is all on one GPU of several
+is reported by one_gpu_of_many, not here.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
-"""GPUs that were used little over the entire run, as accounting tells it: small kernels, slow input, a small problem.
+"""GPUs whose mean use in accounting is low over the entire run: small kernels, slow input, a small problem.
 
 Thresholds. The rule of under-use (underused_below_pct) for the mean of each GPU, in a run of run_min_s (one minute) or
-more. Only of runs with GPUs of which a mean alone is known: an agent's hours give findings that name the cause. A mean
-tells no hours, so that no time of theirs counts as waste.
+more. Only of runs with GPUs of which nothing but a mean is known: an agent's hours give findings that name the cause. A
+mean is no hours, so that no time of these GPUs counts as waste.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 
 Thresholds. One GPU must have 99 % of the job's activity, since an unused context on another GPU causes a short
 blip; the job must have run for run_min_s (one minute), since many frameworks start on one GPU and spread later.
-Where only accounting tells of the GPUs, the mean of one must be above 0 % and all others exactly 0 %.
+Where the source is jobstats, the mean of one GPU must be above 0 % and that of all others exactly 0 %.
 """
 
 from collections.abc import Iterator, Sequence

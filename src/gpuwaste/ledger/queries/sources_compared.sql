@@ -16,5 +16,5 @@ SELECT
     count(*) AS runs,
     median(abs(difference)) AS typical_pct,
     avg(difference) AS mean_pct,
-    count_if(abs(difference) > $far_pct) AS far_runs
+    count(*) FILTER (abs(difference) > $far_pct) AS far_runs
 FROM compared

@@ -9,7 +9,6 @@ usage"). A reading is the sum over a task's GPUs, so that it can exceed 100 %, a
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
@@ -92,8 +91,3 @@ def peak_of(tres: str, name: str) -> int | None:
     if value >= _MOST:
         raise ParseError(f"{name}: {value:.3g} is larger than any number of Slurm")
     return value
-
-
-def gpus_told(uses: Iterable[AccountedUse]) -> int:
-    """Return the number of GPUs that have rows of their own."""
-    return sum(bool(use.gpu) for use in uses)

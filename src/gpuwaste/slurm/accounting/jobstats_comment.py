@@ -11,21 +11,20 @@ import re
 import zlib
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.typed import decoder
-from gpuwaste.slurm.accounting.accounted_use import AccountedUse, gpus_told
+from gpuwaste.slurm.accounting.accounted_use import AccountedUse
 
 PREFIX: Final = "JS1:"
 _TEXT = re.compile(r"(?:^|[;,\s])JS(\d{1,4}):([^;,\s]*)")
 _NOTHING: Final = frozenset({"", "Short", "None"})
 _MOST_TEXT: Final = 4 * 1024**2  # characters: a run of 5,000 nodes with 8 GPUs has 1.5 million
-_MOST_JSON: Final = 32 * 1024**2  # bytes
+_MOST_JSON: Final = 8 * 1024**2  # bytes
 _MOST_NODES: Final = 20_000
 _MOST_BYTES: Final = 1 << 60
 _MOST_CPU_S: Final = 1e15
@@ -48,6 +47,10 @@ class _Node(msgspec.Struct, frozen=True):
     gpu_utilization: dict[str, _Amount] = {}
     gpu_used_memory: dict[str, _Amount] = {}
     gpu_total_memory: dict[str, _Amount] = {}
+
+    def gpus(self) -> list[str]:
+        """Return the names of its GPUs."""
+        return sorted(self.gpu_utilization.keys() | self.gpu_used_memory.keys() | self.gpu_total_memory.keys())
 
 
 class _Summary(msgspec.Struct, frozen=True):
@@ -77,10 +80,10 @@ def jobstats_use(comment: str, gpus: int | None, start: int | None, end: int | N
         raise ParseError(f"jobstats: a summary of {summary.total_time:.0f} s for a run of {span_s} s")
     if len(summary.nodes) > _MOST_NODES:
         raise ParseError(f"jobstats: a summary of {len(summary.nodes)} nodes: at most {_MOST_NODES}")
-    uses = tuple(use for name, node in summary.nodes.items() for use in _uses(name, node))
-    if (told := gpus_told(uses)) > gpus:
-        raise ParseError(f"jobstats: a summary of {told} GPUs for a run that held {gpus}")
-    return uses
+    told = [(name, node, node.gpus()) for name, node in summary.nodes.items()]
+    if (count := sum(len(names) for *_, names in told)) > gpus:
+        raise ParseError(f"jobstats: a summary of {count} GPUs for a run that held {gpus}")
+    return tuple(use for name, node, names in told for use in _uses(name, node, names))
 
 
 def _summary(text: str) -> _Summary:
@@ -102,33 +105,24 @@ def _summary(text: str) -> _Summary:
         raise ParseError(f"jobstats: the summary is not what jobstats writes: {str(error)[:120]}") from error
 
 
-def _uses(name: str, node: _Node) -> Iterator[AccountedUse]:
+def _uses(name: str, node: _Node, gpus: Sequence[str]) -> Iterator[AccountedUse]:
     """Yield the GPUs of a node, or one row of a node without GPUs. Raises ParseError."""
-    if not 0 < len(name) <= _NAME:
-        raise ParseError("jobstats: a node without a name, or with a long one")
-    host = AccountedUse(
-        "jobstats",
-        _host(name),
-        cpus=_bytes(node.cpus),
-        cpu_s=None if node.total_time is None else float(_within(node.total_time, _MOST_CPU_S)),
-        mem_max_b=_bytes(node.used_memory),
-        mem_total_b=_bytes(node.total_memory),
+    if not all(0 < len(text) <= _NAME for text in (name, *gpus)):
+        raise ParseError("jobstats: a node or GPU without a name, or with a long one")
+    host = (
+        _bytes(node.cpus),
+        None if node.total_time is None else float(_within(node.total_time, _MOST_CPU_S)),
+        _bytes(node.used_memory),
+        _bytes(node.total_memory),
     )
-    gpus = sorted(node.gpu_utilization.keys() | node.gpu_used_memory.keys() | node.gpu_total_memory.keys())
-    for gpu in gpus:
-        if not 0 < len(gpu) <= _NAME:
-            raise ParseError("jobstats: a GPU without a number, or with a long one")
-        mean, peak = _percents(node.gpu_utilization, gpu)
-        yield replace(
-            host,
-            gpu=gpu,
-            mean_pct=mean,
-            peak_pct=peak,
-            gpu_mem_max_b=_bytes(node.gpu_used_memory.get(gpu)),
-            gpu_mem_total_b=_bytes(node.gpu_total_memory.get(gpu)),
+    short = _host(name)
+    for gpu in gpus or ("",):
+        use = (
+            *_percents(node.gpu_utilization, gpu),
+            _bytes(node.gpu_used_memory.get(gpu)),
+            _bytes(node.gpu_total_memory.get(gpu)),
         )
-    if not gpus:
-        yield host
+        yield AccountedUse("jobstats", short, gpu, *use, *host)
 
 
 def _host(name: str) -> str:
