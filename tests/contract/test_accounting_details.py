@@ -1,5 +1,8 @@
 """Details and steps of real jobs, through sacct, slurmrestd, and the files that sacct writes."""
 
+import base64
+import gzip
+import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -9,7 +12,9 @@ import pytest
 
 from gpuwaste.jobs.importers.file_source import sacct_file
 from gpuwaste.jobs.importers.history_source import ImportSource, Notes, parser_of
+from gpuwaste.slurm.accounting.accounted_use import AccountedUse
 from gpuwaste.slurm.accounting.job_record import AccountedRun
+from gpuwaste.slurm.accounting.jobstats_comment import PREFIX
 from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT
 from gpuwaste.slurm.clients.command_client import CommandClient
 from gpuwaste.slurm.clients.rest_client import RestClient
@@ -102,6 +107,26 @@ def test_a_job_that_backfill_started_says_so(cluster: LoopbackCluster) -> None:
     cluster.cancel_jobs()
 
 
+def test_a_summary_of_jobstats_is_read_from_every_source(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    """The text is kept as it is: sacct, slurmrestd, and sacct's JSON in a file give the same use of the GPU."""
+    cluster.reset()
+    gpu = {"gpu_utilization": {"0": 0}, "gpu_used_memory": {"0": 0}, "gpu_total_memory": {"0": 80 << 30}}
+    data = json.dumps({"nodes": {"gpu1": gpu}, "total_time": 1, "gpus": 1}).encode()
+    text = PREFIX + base64.b64encode(gzip.compress(data)).decode()
+    job = cluster.sbatch("sleep 300", gres="gpu:1", n=1, output="/dev/null")
+    cluster.wait_job(job, "RUNNING")
+    cluster.run(["scontrol", "update", f"jobid={job}", f"admincomment={text}"])
+    cluster.cancel_jobs()
+    cluster.wait_accounted(job)
+    found = AccountedUse("jobstats", "gpu1", "0", 0.0, 0.0, 0, 80 << 30)
+    wait_until(lambda: found in through_sacct(cluster, job).uses, 30, "accounting to have the comment")
+    assert found in through_rest(cluster, job, tmp_path).uses
+    file = tmp_path / "j.json"
+    with file.open("wb") as out:
+        subprocess.run(["sacct", "-a", "-D", "-S", "now-1hour", "--json"], env=cluster.env(), stdout=out, check=True)
+    assert found in from_file(sacct_file(file, "gw", zone="UTC"), job).uses
+
+
 def test_details_and_steps_of_a_real_job(cluster: LoopbackCluster, bound: int, tmp_path: Path) -> None:
     """Feature, reservation, priority, what started it, disk, and each step with its state, tasks and exit code."""
     wait_until(lambda: reserved(cluster, bound), 30, "accounting to know the reservation")
@@ -138,8 +163,8 @@ def test_files_of_sacct_tell_the_same(cluster: LoopbackCluster, bound: int, tmp_
             subprocess.run(["sacct", "-a", "-D", "-S", "now-1hour", *options], env=env, stdout=out, check=True)
     told = from_file(sacct_file(text, "gw", zone="UTC"), bound)
     assert (told.details, told.steps) == (run.details, run.steps)
-    json = from_file(sacct_file(found, "gw", zone="UTC"), bound)
-    assert (json.details.constraints, json.details.disk_write_b) == ("nvlink|fast", run.details.disk_write_b)
-    assert [(step.step, step.tasks, step.max_rss_b) for step in json.steps] == [
+    in_json = from_file(sacct_file(found, "gw", zone="UTC"), bound)
+    assert (in_json.details.constraints, in_json.details.disk_write_b) == ("nvlink|fast", run.details.disk_write_b)
+    assert [(step.step, step.tasks, step.max_rss_b) for step in in_json.steps] == [
         (step.step, step.tasks, step.max_rss_b) for step in run.steps
     ]
