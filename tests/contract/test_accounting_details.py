@@ -119,7 +119,9 @@ def test_a_summary_of_jobstats_is_read_from_every_source(cluster: LoopbackCluste
     cluster.cancel_jobs()
     cluster.wait_accounted(job)
     found = AccountedUse("jobstats", "gpu1", "0", 0.0, 0.0, 0, 80 << 30)
-    wait_until(lambda: found in through_sacct(cluster, job).uses, 30, "accounting to have the comment")
+    wait_until(
+        lambda: listed(cluster, job) and found in through_sacct(cluster, job).uses, 30, "accounting to have the comment"
+    )
     assert found in through_rest(cluster, job, tmp_path).uses
     file = tmp_path / "j.json"
     with file.open("wb") as out:
