@@ -75,7 +75,7 @@ def test_seconds_have_units() -> None:
 
 
 def test_a_month_is_two_times(capsys: pytest.CaptureFixture[str]) -> None:
-    """--month is the first of it until the first of the next one, the current one until now; no month ends the command."""
+    """--month is the first of it until the first of the next one, the current one until now; others are refused."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--month", action=MonthAction)
     parser.set_defaults(starttime=None, endtime="now")
