@@ -21,13 +21,13 @@ from sklearn.ensemble import RandomForestRegressor
 from tabulate import tabulate
 
 from bench.estimate_times import Graph, read_graphs, rows_of
-from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.step_time import step_time
 from gpuwaste.estimate.time_bundle import pack, unpack
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.time_errors import SEEN, case_of, judge, splits
 from gpuwaste.models.time_fit import Measurements, fit_model
 from gpuwaste.models.time_transfer import transfer
+from gpuwaste.slurm.gpu_types import device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

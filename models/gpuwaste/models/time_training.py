@@ -11,7 +11,6 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
 from gpuwaste.estimate.calibrate.calibration_folder import read_facts
 from gpuwaste.estimate.calibrate.calibration_records import Record, read_records
-from gpuwaste.estimate.devices import find
 from gpuwaste.estimate.program import OpSum, op_sums
 from gpuwaste.estimate.time_bundle import CARD, CARD_TEXT, MAX_PROGRAMS, TimesRegistry, write_times
 from gpuwaste.estimate.time_card import TimeCard, TimeCardType, TimeFigures, card_text
@@ -20,6 +19,7 @@ from gpuwaste.models.time_errors import judge, split_count
 from gpuwaste.models.time_fit import MIN_ROWS, Measurements, fit_model, measurements
 from gpuwaste.models.time_transfer import transfer
 from gpuwaste.models.training_progress import TrainingProgress
+from gpuwaste.slurm.gpu_types import find
 
 MIN_JUDGED: Final = 100  # with fewer programs errors are not judged: too few for five folds
 _NAMED: Final = 4  # kinds of hardware that a card names

@@ -14,11 +14,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.estimate.devices import GpuType
 from gpuwaste.estimate.gaussian_process import BLOCKS, KERNEL_SIZE, Kernel, ResidualGp, distances, features_of
 from gpuwaste.estimate.roofline import Roofline, between, work_of
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.time_fit import Measurements
+from gpuwaste.slurm.gpu_types import GpuType
 
 Floats = NDArray[np.float64]
 MIN_ROWS: Final = 10

@@ -160,7 +160,7 @@ def _user_names(config: Config) -> None:
 
 
 def _prices(config: Config) -> None:
-    from gpuwaste.estimate.devices import site_prices
+    from gpuwaste.slurm.gpu_types import site_prices
 
     site_prices(config.estimate.prices)
 

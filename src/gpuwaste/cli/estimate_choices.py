@@ -13,10 +13,10 @@ from gpuwaste.cli.step_time_models import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import ChoiceGoal, Work, choice, chosen
-from gpuwaste.estimate.devices import GpuType, MigSize, given_prices, one_of, types_asked
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
 from gpuwaste.estimate.program import Program
 from gpuwaste.estimate.program_memory import estimate_memory
+from gpuwaste.slurm.gpu_types import GpuType, MigSize, given_prices, one_of, types_asked
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 MAX_LISTED: Final = 16

@@ -12,11 +12,11 @@ from gpuwaste.cli.step_time_models import step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import ON_MIG
-from gpuwaste.estimate.devices import GpuType, devices, site_prices, types_asked
 from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu, StepTime
 from gpuwaste.estimate.program import UNKNOWN_KINDS, Program, op_sums
 from gpuwaste.estimate.program_memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.reading import read_programs
+from gpuwaste.slurm.gpu_types import GpuType, devices, site_prices, types_asked
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
 _WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")

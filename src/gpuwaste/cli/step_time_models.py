@@ -133,8 +133,8 @@ def _type_name(given: str) -> str:
     """Return the table's name of a GPU type, or the one given where it can name a file."""
     import re
 
-    from gpuwaste.estimate.devices import find, one_of, types_of
     from gpuwaste.estimate.time_bundle import GPU_NAME
+    from gpuwaste.slurm.gpu_types import find, one_of, types_of
 
     device = find(given)
     if device is None and (types := types_of(given)):

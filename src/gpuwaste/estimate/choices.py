@@ -11,9 +11,9 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.estimate.devices import GpuType, MigSize, mig_memory_b
 from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
 from gpuwaste.estimate.program_memory import MemoryEstimate, verdict
+from gpuwaste.slurm.gpu_types import GpuType, MigSize, mig_memory_b
 
 ChoiceGoal = Literal["cheapest", "fastest", "smallest"]
 SCALING: Final = "time on several GPUs is not estimated: the speed-up is unknown"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Final
 
-from gpuwaste.estimate.devices import find
 from gpuwaste.estimate.estimate_types import StepTime
 from gpuwaste.jobs.program_estimate import Estimator, EstimatorError, ProgramRun
+from gpuwaste.slurm.gpu_types import find
 
 MIN_COMMON: Final = 3
 _ORDER: Final[tuple[Estimator, ...]] = ("own runs", "white box", "history")

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.units import format_size
-from gpuwaste.estimate.devices import GIB, mig_memory_b, types_of
 from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime, Times, same_gpu, spoken
 from gpuwaste.estimate.program_memory import MemoryEstimate
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
+from gpuwaste.slurm.gpu_types import GIB, mig_memory_b, types_of
 from gpuwaste.slurm.submit.program_tie import ProgramTie
 
 _MIG: Final = re.compile(r"(?:(.{1,60})[_.:-])?([1-7]g\.(\d{1,3})gb(?:\+me)?)", re.ASCII | re.IGNORECASE)

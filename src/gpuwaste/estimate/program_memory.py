@@ -7,8 +7,8 @@ those of torch and ONNX are assumed, and the basis states that.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gpuwaste.estimate.devices import GIB, GpuType, devices, mig_memory_b
 from gpuwaste.estimate.program import Program, peak_b
+from gpuwaste.slurm.gpu_types import GIB, GpuType, devices, mig_memory_b
 
 FitVerdict = Literal["fits", "does not fit", "too close to tell"]
 MIB: Final = 1 << 20

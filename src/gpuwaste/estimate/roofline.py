@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.estimate.devices import GpuType
 from gpuwaste.estimate.program import OpSum
+from gpuwaste.slurm.gpu_types import GpuType
 
 Floats = NDArray[np.float64]
 PARTS: Final = 3  # executions, FLOPs, bytes

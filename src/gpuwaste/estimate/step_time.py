@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.units import say_percent
-from gpuwaste.estimate.devices import GpuType, find, one_of, types_of
 from gpuwaste.estimate.estimate_types import StepTime
 from gpuwaste.estimate.program import UNKNOWN_KINDS, OpSum
 from gpuwaste.estimate.roofline import sheet_seconds, work_of
 from gpuwaste.estimate.time_model import FitSupport, StepSeconds, TimeModel
+from gpuwaste.slurm.gpu_types import GpuType, find, one_of, types_of
 
 MAX_UNMEASURED: Final = 0.1  # largest share of the time in kinds that were not measured
 MAX_UNKNOWN: Final = 0.01  # the same for custom kernels: the data sheet does not bound their time

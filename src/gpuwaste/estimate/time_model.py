@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.estimate.devices import GpuType
 from gpuwaste.estimate.gaussian_process import ResidualGp, features_of, mix_overlap
 from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.roofline import Floats, Roofline, between, work_of
+from gpuwaste.slurm.gpu_types import GpuType
 
 SCALED_SD: Final = 0.15
 """Standard deviation that scaling by data sheets adds to the logarithm of time: 3090 to 4090 gave 0.12."""

@@ -11,8 +11,8 @@ from tests.unit.estimate.test_choices import row
 from gpuwaste.cli.estimate_choices import _named
 from gpuwaste.cli.main import main
 from gpuwaste.estimate.choices import ON_MIG, chosen
-from gpuwaste.estimate.devices import types_of
 from gpuwaste.estimate.program_answer import capacities_of
+from gpuwaste.slurm.gpu_types import types_of
 
 BATCHES: Final = Path(__file__).parents[2] / "fixtures" / "estimate" / "jax-batches.json"
 """What the JAX probe wrote with --batch 8,16,32."""

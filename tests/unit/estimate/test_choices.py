@@ -3,9 +3,9 @@
 import pytest
 
 from gpuwaste.estimate.choices import SCALING, Work, choice, chosen
-from gpuwaste.estimate.devices import GIB, device
 from gpuwaste.estimate.estimate_types import EstimateChoice, StepTime
 from gpuwaste.estimate.program_memory import MemoryEstimate
+from gpuwaste.slurm.gpu_types import GIB, device
 
 
 def need(gib: float) -> MemoryEstimate:

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 from tests.unit.estimate.programs import PRODUCT, read_text
 
-from gpuwaste.estimate.devices import GIB, device
 from gpuwaste.estimate.program import Buffer, CompiledMemory, peak_b
 from gpuwaste.estimate.program_memory import ASSUMED, MemoryEstimate, estimate_memory, fits, verdict
+from gpuwaste.slurm.gpu_types import GIB, device
 
 
 def test_the_peak_is_where_most_lives() -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.estimate.devices import GIB
 from gpuwaste.estimate.hybrid import EstimatedJob
 from gpuwaste.estimate.program_answer import capacities_of, program_estimate
 from gpuwaste.estimate.program_memory import MemoryEstimate
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
+from gpuwaste.slurm.gpu_types import GIB
 from gpuwaste.slurm.submit.program_tie import ProgramTie
 
 TIE = ProgramTie("a" * 64, 100)

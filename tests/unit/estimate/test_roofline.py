@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.roofline import LAUNCH_S, Roofline, between, keys_of, sheet_seconds, work_of
+from gpuwaste.slurm.gpu_types import device
 
 PROGRAMS = [
     {"mm/bf16": OpSum(2, 1e9, 1e6), "elem/f32": OpSum(3, 0, 4e6)},

@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.estimate.planted_times import planted, program, true_s
 
-from gpuwaste.estimate.devices import find
 from gpuwaste.estimate.program import OpSum
 from gpuwaste.estimate.step_time import NOT_CALIBRATED, step_time
 from gpuwaste.estimate.time_model import SCALED_SD, TimeModel
 from gpuwaste.models.time_fit import fit_model
 from gpuwaste.models.time_transfer import transfer
+from gpuwaste.slurm.gpu_types import find
 
 
 @cache

@@ -16,12 +16,12 @@ from tests.unit.estimate.planted_times import planted, program
 from tests.unit.jobs.history.test_array_file import IMPOSSIBLE
 
 from gpuwaste.core.errors import ModelError
-from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.step_time import step_time
 from gpuwaste.estimate.time_bundle import TimesRegistry, load_times, pack, times_in_use, unpack, write_times
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.time_fit import fit_model
 from gpuwaste.models.time_transfer import transfer
+from gpuwaste.slurm.gpu_types import device
 
 
 @cache

@@ -14,7 +14,7 @@ from gpuwaste.core.files import open_plain
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import say_percent
 from gpuwaste.estimate.calibrate.calibration_folder import PLAN, RECORDS
-from gpuwaste.estimate.devices import find
+from gpuwaste.slurm.gpu_types import find
 
 MAX_RECORDS: Final = 50_000
 _MAX_LINE_B: Final = 64 * 1024

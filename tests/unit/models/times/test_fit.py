@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 from tests.unit.estimate.planted_times import COSTS, FAMILIES, planted, true_s
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.estimate.devices import device
 from gpuwaste.estimate.gaussian_process import BLOCKS, Kernel
 from gpuwaste.estimate.time_model import TimeModel
 from gpuwaste.models.time_errors import SEEN, judge
 from gpuwaste.models.time_fit import PRIOR, Measurements, _gradients, fit_model, fit_roofline
 from gpuwaste.models.time_transfer import transfer
+from gpuwaste.slurm.gpu_types import device
 
 pytestmark = pytest.mark.long
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.estimate.devices import GIB, device, devices, find, mig_memory_b, sources, types_of
+from gpuwaste.slurm.gpu_types import GIB, device, devices, find, mig_memory_b, sources, types_of
 
 
 def test_every_number_has_a_source() -> None:

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from math import isfinite
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.typed import convert
-from gpuwaste.estimate.program import Dtype
 
 GIB: Final = 1 << 30
 _MIG_UNLISTED: Final = 0.92  # of its share of memory, if no listing is known; listings have 0.95 to 0.99
@@ -22,6 +21,8 @@ _RUNS_AS: Final = {"f4": "f8", "f8": "f16", "i4": "i8"}  # all others: f32, whic
 _F64_WITHOUT_UNITS: Final = 1 / 64  # of f32: GPUs whose sheet has no f64
 _Positive = Annotated[float, Meta(gt=0)]
 OPTION = "--price"
+NumberFormat = Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "f4", "i8", "i4"]
+"""Element types for which data sheets give a rate; the types of programs are estimate/program.py's Dtype."""
 
 
 class MigSize(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +43,7 @@ class GpuType(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Architecture: calibration of one type is informative for another of the same family."""
     memory_gib: _Positive
     bandwidth_gb_s: _Positive
-    tflops: dict[Dtype, _Positive]
+    tflops: dict[NumberFormat, _Positive]
     sources: dict[str, str]
     """For memory, bandwidth, tflops and mig: a key of the table's sources."""
     aliases: list[str] = []
@@ -79,7 +80,7 @@ class _Table(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _table() -> _Table:
-    text = resources.files(__package__).joinpath("devices.toml").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("gpu_types.toml").read_text(encoding="utf-8")
     return convert(tomllib.loads(text), _Table)
 
 
