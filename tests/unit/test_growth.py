@@ -31,7 +31,7 @@ from gpuwaste.core.text import harmless, masked, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.estimate.readers import hlo, neutral
 from gpuwaste.estimate.readers.hlo_text import without_comments, without_leading
-from gpuwaste.jobs.history import history_keys
+from gpuwaste.jobs.history import history_keys, job_names
 from gpuwaste.jobs.verdict import verdict_from_json
 from gpuwaste.ledger import finding as gpu_request
 from gpuwaste.show import terminal_cells
@@ -127,7 +127,7 @@ READERS: Final[Mapping[str, Read]] = {
     "name facts": text_facts.name_facts,
     "script hash": script_hash,
     "text hash": history_keys.text_hash,
-    "normal name": history_keys.normal_name,
+    "normal name": job_names.normal_name,
     "requests": lambda text: requests_from_json({"name": text, "script": text}),
     "question to the hub": _body,
     "frame to the advisor": lambda text: decode_body(text.encode("utf-8", "surrogateescape")),

@@ -4,6 +4,7 @@ import inspect
 from typing import Any, Final
 
 from gpuwaste.ledger.findings import FINDINGS
+from gpuwaste.ledger.right_size.findings import SIZE_FINDINGS
 from tools.reference.markdown import document, table
 
 _INTRO: Final = """
@@ -12,6 +13,13 @@ print the findings under *Notes*; `--json` has them with their evidence. No find
 asks that the share `min_coverage` of the allocation be known, or with jobstats as source the mean of each GPU
 ([coming from jobstats](../how-to/coming-from-jobstats.md)). The thresholds in `[hub]` are on the page of the
 [configuration](configuration.md).
+"""
+
+
+_SIZES: Final = """
+The findings below are about the size of requests: what the last runs of such jobs used, and a smaller request that the
+next run is expected to fit ([the right size](../how-to/right-size.md)). They are advice: their time is not counted as
+waste. The hub draws them every 6 hours; only reports have them.
 """
 
 
@@ -25,7 +33,9 @@ def constants(module: Any) -> dict[str, object]:
 def page() -> str:
     """Return the page: a section for each finding."""
     parts = [_INTRO]
-    for name, module in FINDINGS.items():
+    for name, module in [*FINDINGS.items(), *SIZE_FINDINGS.items()]:
+        if name == next(iter(SIZE_FINDINGS)):
+            parts.append(_SIZES)
         parts.append(f"## {name}\n\n{inspect.cleandoc(str(module.__doc__))}")
         own = constants(module)
         if own:

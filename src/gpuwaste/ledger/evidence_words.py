@@ -3,24 +3,33 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from gpuwaste.core.units import HOUR_S, say_duration, say_hours, say_percent
+from gpuwaste.core.units import HOUR_S, format_size, say_duration, say_hours, say_percent
 from gpuwaste.ledger.reports.report_types import FindingRow
 from gpuwaste.show.page_words import cut
 
 _PERCENT: Final = 100.0
 _NAMES: Final = {
+    "bound_b": "exceeded by 1 of 100 runs",
+    "busy_cpus": "most CPUs busy on average",
     "at_once": "jobs at the same time",
     "busy_gpu": "GPU in use",
     "busy_mean_pct": "its mean use",
     "cpu_ratio": "CPU use",
     "cpus": "CPUs",
     "dram_active": "memory interface active",
+    "enough_b": "enough",
+    "enough_cpus": "enough CPUs",
+    "enough_s": "enough",
+    "exceeded_ratio": "chance that the next run needs more, at most",
+    "freed_gpu_s": "GPU-hours of the larger GPU that these runs would have left free",
     "gpu_s": "GPU-hours held",
     "gpus": "GPUs",
     "grace_s": "exempt from waste",
     "hang_s": "hung for",
     "idle_gpus": "idle GPUs",
     "idle_s": "idle for",
+    "limit_s": "time limit",
+    "longest_s": "longest run",
     "mean_pct": "mean use",
     "memory_share": "GPU memory used",
     "needed_gpu_s": "GPU-hours needed",
@@ -28,6 +37,10 @@ _NAMES: Final = {
     "power_limit_w": "power limit",
     "power_w": "power",
     "ran_s": "run time",
+    "requested_b": "requested",
+    "runs": "runs compared",
+    "size_b": "memory of the smaller GPU",
+    "slowdown_ratio": "run time longer by, at most",
     "sm_ratio": "multiprocessors active",
     "sm_share": "multiprocessors active",
     "source": "source of the figures",
@@ -35,7 +48,10 @@ _NAMES: Final = {
     "tail_s": "idle at the end",
     "tensor_active": "tensor cores active",
     "untouched_gpus": "GPUs never opened",
+    "used_b": "most used",
     "uuids": "which GPUs",
+    "wait_s": "median wait",
+    "wait_there_s": "median wait for the smaller GPU",
     "wasted_share": "wasted",
     "without_process": "GPUs without a process",
 }
@@ -66,6 +82,7 @@ _UNITS: Final[dict[str, Callable[[float], str]]] = {
     "_share": say_percent,
     "_ratio": say_percent,
     "_active": say_percent,
+    "_b": format_size,
     "_w": lambda value: f"{value:,.0f} W",
     "_s": say_duration,
 }

@@ -122,6 +122,18 @@ def finding_counts(
     }
 
 
+def with_sizes(
+    findings: list[dict[str, Any]], counts: dict[str, dict[str, Any]], sized: list[dict[str, Any]], limit: int | None
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Return findings and counts with those about the size of requests, which are no waste, in addition."""
+    more: dict[str, dict[str, Any]] = {}
+    for finding in sized:
+        count = more.setdefault(finding["kind"], {"findings": 0, "jobs": 0, "wasted_gpu_s": 0.0})
+        count["findings"] += 1
+        count["jobs"] += len(finding["runs"])
+    return sorted(findings + sized, key=finding_order)[:limit], counts | more
+
+
 def _largest(found: tuple[dict[str, Any], JudgedRun]) -> tuple[float, str, str, int, int]:
     cause, run = found
     return -cause["wasted_gpu_s"], cause["kind"], run.key.cluster, run.key.job_id, run.key.start

@@ -48,9 +48,10 @@ def finding_lines(finding: FindingRow, unit: GpuTimeUnit, look: Look, user: str 
     runs = [run.printed_id for run in finding.runs]
     more = len(runs) - _NAMED
     named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    gain = f"{unit.words(finding.wasted_gpu_s)}{' so far' if finding.provisional else ''}"
+    so_far = " so far" if finding.provisional else ""
+    gain = f" ({unit.words(finding.wasted_gpu_s)}{so_far})" if finding.wasted_gpu_s else ""
     whose = f" of user {user}" if user else ""
-    lines = look.bullet(f"{'Jobs' if len(runs) > 1 else 'Job'} {named}{whose}: {finding.title} ({gain})")
+    lines = look.bullet(f"{'Jobs' if len(runs) > 1 else 'Job'} {named}{whose}: {finding.title}{gain}")
     for step in fix_steps(finding.fixes):
         lines += wrapped(step.text, look.prose, "    ", "    ")
         lines += (f"        {line}" for line in step.lines)

@@ -9,6 +9,7 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
+from gpuwaste.ledger.right_size.keeper import RightSizes
 from gpuwaste.ledger.rollup import Roller
 from gpuwaste.ledger.source_comparison import SourceComparison
 from gpuwaste.ledger.unaccounted import Unaccounted
@@ -18,6 +19,7 @@ PARTS: Final = (
     WasteDay,
     Judging,
     Roller,
+    RightSizes,
     Unaccounted,
     BalanceKeeper,
     SourceComparison,

@@ -1,7 +1,6 @@
 """The keys of history: which earlier jobs a request is compared with, as 64-bit numbers that are equal on all hosts."""
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -11,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.text import short_cache
+from gpuwaste.jobs.history.job_names import CACHED, normal_name
 from gpuwaste.jobs.history.job_table import Categories, Floats, JobTable
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 Hashes = NDArray[np.uint64]
-CACHED: Final = 4096  # cached hashes of each kind: a few hundred kilobytes
-NAME_LENGTH: Final = 64  # longer names are cut: the rest is more often a parameter list than a name
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, as in splitmix64 (Steele et al., OOPSLA 2014)
 _MASK: Final = (1 << 64) - 1
 _SHIFT: Final = 32
 _UNSAID: Final = 1 << 63  # an amount that was not given; real amounts are smaller
 _LARGEST: Final = 1 << 62
-_DIGITS: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +53,6 @@ def text_hash(text: str) -> int:
     """Return 64 bits of SHA-256 over the text; lone surrogates, as from undecodable bytes, are allowed."""
     # A hash that OpenSSL has in FIPS mode: Enterprise Linux's Python rejects BLAKE2 there.
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little")
-
-
-@short_cache(CACHED)
-def normal_name(name: str) -> str:
-    """Return a job's name without the parts that change from run to run: lower case, each group of digits one "#".
-
-    A name without a letter (a program's number, a date) keeps its digits: nothing else distinguishes it.
-    """
-    kept = name[:NAME_LENGTH].lower()
-    return _DIGITS.sub("#", kept) if any(map(str.isalpha, kept)) else kept
 
 
 @short_cache(CACHED)

@@ -14,6 +14,7 @@ from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import many_small_jobs
 from gpuwaste.ledger.ledger import ACCOUNTED, JobLedger, LedgerSettings
+from gpuwaste.ledger.right_size.findings import SIZE_FINDINGS
 
 CAUSE_ORDER: Final = (
     "one_gpu_of_many",
@@ -56,7 +57,10 @@ def limits() -> dict[str, float]:
 
 def cause_name(kind: str) -> str:
     """Return the readable name of a kind of finding; for a kind of another version, the kind itself."""
-    return FINDINGS[kind].CAUSE if kind in FINDINGS else kind.replace("_", " ")
+    for found in (FINDINGS, SIZE_FINDINGS):
+        if kind in found:
+            return found[kind].CAUSE
+    return kind.replace("_", " ")
 
 
 def causes(ledger: JobLedger, settings: LedgerSettings, kinds: Collection[str] | None = None) -> list[Finding]:

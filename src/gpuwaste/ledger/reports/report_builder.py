@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.ledger.few_runs import FewRuns
+from gpuwaste.ledger.few_runs import FewRuns, with_sizes
 from gpuwaste.ledger.judged_run import RunSums
 from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
 from gpuwaste.ledger.ledger import LedgerSettings
@@ -31,6 +32,7 @@ from gpuwaste.ledger.reports.rows import (
     name_row,
     user_rows,
 )
+from gpuwaste.ledger.right_size.reads import sized_findings
 from gpuwaste.ledger.run_judging import Selection, judge_runs
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.store.database import Database
@@ -84,7 +86,15 @@ def report_document(  # noqa: PLR0917 the order of a request; the hub calls it t
     """
     asked = ReportLines(limit, offset, lines, None if clusters is None else clusters.names or ())
     with judged_runs(db, _selected(scope, name, start, end, accounts, clusters), settings, now, kept=kept) as runs:
-        return _document(runs, (scope, name, start, end), settings, now, asked=asked, recorded=is_recorded(db))
+        return _document(
+            runs,
+            (scope, name, start, end),
+            settings,
+            now,
+            asked=asked,
+            recorded=is_recorded(db),
+            sized=sized_findings(db, _selected(scope, name, start, end, accounts, clusters)),
+        )
 
 
 def user_reports(
@@ -102,7 +112,15 @@ def user_reports(
     """
     recorded = is_recorded(db)
     return {
-        user: _document(runs, ("user", user, *window), settings, kept.now, asked=asked, recorded=recorded)
+        user: _document(
+            runs,
+            ("user", user, *window),
+            settings,
+            kept.now,
+            asked=asked,
+            recorded=recorded,
+            sized=sized_findings(db, Selection(*window, user=user)),
+        )
         for user, runs in runs_of_users(db, users, window, settings, kept).items()
     }
 
@@ -115,12 +133,13 @@ def _document(
     *,
     asked: ReportLines,
     recorded: bool,
+    sized: list[dict[str, Any]],
 ) -> ReportDocument:
     scope, name, start, end = subject
     sums = runs.sums()
     total = RunSums.of(sums.values())
     rows, matching = runs.lines(asked.limit, total.jobs, asked.lines, asked.offset)
-    findings, finding_counts = runs.findings(asked.limit)
+    findings, finding_counts = with_sizes(*runs.findings(asked.limit), sized, asked.limit)
     cut = runs.cut()
     days, worst = runs.days(), runs.worst_name()
     return ReportDocument(

@@ -8,6 +8,7 @@ from gpuwaste.core.units import DAY_S, GpuTimeUnit
 from gpuwaste.ledger.energy.energy_text import energy_titles, energy_words
 from gpuwaste.ledger.reports.report_question import EVERY_LINE, LineFilter
 from gpuwaste.ledger.reports.report_types import GpuTime, JobRow, NameRow, ReportDocument, unexplained_s
+from gpuwaste.ledger.right_size.findings import SIZE_FINDINGS
 from gpuwaste.show.environment import Frame, page
 from gpuwaste.show.page_words import cut, date_words, share
 
@@ -16,7 +17,7 @@ STATES: Final = (
     *("COMPLETED", "RUNNING", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "PREEMPTED", "NODE_FAIL"),
     *("REQUEUED", "SUSPENDED"),
 )
-_GROUPED: Final = "many_small_jobs"  # of several jobs together: no single line of the table has it
+_GROUPED: Final = {"many_small_jobs", *SIZE_FINDINGS}  # of several jobs together: no single line of the table has them
 _MOST_OF_IT: Final = 0.5
 _DAYS: Final = 7
 
@@ -92,7 +93,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: UsageQuery
         asked=asked.lines,
         filtered=asked.lines != EVERY_LINE,
         states=STATES,
-        findings=[kind for kind in report.finding_counts if kind != _GROUPED],
+        findings=[kind for kind in report.finding_counts if kind not in _GROUPED],
         paging=_paging(report, asked),
         job_link=job_link,
     )

@@ -145,6 +145,13 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         _columns(person="user", account="account", site="cluster partition", own="of what reason"),
         FOREVER, owner="user",
     ),
+    "right_sizes": StoredTable(
+        _columns(
+            person="user", account="account", typed="name", mention="finding",
+            site="cluster partition gpu_type", own="kind",
+        ),
+        "until the next pass, 6 hours", owner="user", own_rows=Erase.DELETE, other_rows=Erase.DELETE,
+    ),
     "disputes": StoredTable(
         _columns(person="user", typed="words", site="cluster", own="printed_id"),
         Retention(_VERDICTS, "at_utc"), owner="user",

@@ -6,13 +6,12 @@ import pytest
 from tests.unit.advice.predict.site_of_predict import GIB, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.advice.predict.changes import proposers
-from gpuwaste.advice.predict.changes.memory import friendly_gib
-from gpuwaste.advice.predict.changes.time_limit import friendly_s
 from gpuwaste.advice.predict.prediction_types import RequestChange
 from gpuwaste.advice.predict.predictor import Predictor
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.history.history_state import HistoryState
 from gpuwaste.jobs.history.outcome import Outcome
+from gpuwaste.slurm.submit.friendly_amounts import friendly_gib, friendly_s
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.sbatch import read_submission
 

@@ -13,8 +13,9 @@ from tests.examples import examples
 from gpuwaste.advice.predict.features import FEATURES
 from gpuwaste.advice.predict.text_facts import NAME_FACTS
 from gpuwaste.advice.predict.vectors import replay_vectors, vectors_of
-from gpuwaste.jobs.history.history_keys import KEYS, NAME_LENGTH, key_columns, keys_of, normal_name, text_hash
+from gpuwaste.jobs.history.history_keys import KEYS, key_columns, keys_of, text_hash
 from gpuwaste.jobs.history.history_state import HistoryState
+from gpuwaste.jobs.history.job_names import NAME_LENGTH, normal_name
 from gpuwaste.jobs.history.job_table import Categories, JobTable
 from gpuwaste.jobs.history.outcome import Outcome
 from gpuwaste.slurm.submit.job_request import JobRequest

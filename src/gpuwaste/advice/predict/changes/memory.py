@@ -8,13 +8,13 @@ from typing import Final
 from gpuwaste.advice.predict.changes import ChangeProposal, asked, gpus, safe
 from gpuwaste.advice.predict.prediction_types import TargetPrediction
 from gpuwaste.core.units import format_size
+from gpuwaste.slurm.submit.friendly_amounts import friendly_gib
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEAST: Final = 0.95
 HEADROOM: Final = 1.2  # accounting samples memory: a peak between two samples is missing
 GAIN: Final = 0.7
 _GIB: Final = 1 << 30
-_STEPS: Final = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
 _TASKS: Final = frozenset({"ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-socket", "nodes"})
 
 
@@ -35,12 +35,6 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
         before={"mem_b": float(request.mem_b)},
         after={"mem_b": float(gib * _GIB)},
     )
-
-
-def friendly_gib(size_b: float) -> int:
-    """Round up to a GiB value that people write."""
-    gib = math.ceil(size_b / _GIB)
-    return next((step for step in _STEPS if step >= gib), math.ceil(gib / 64) * 64)
 
 
 def _one_task(request: JobRequest) -> bool:

@@ -3,23 +3,18 @@
 A shorter job starts earlier, since the scheduler can fit it before pending jobs that need more (backfill).
 """
 
-import bisect
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from gpuwaste.advice.predict.changes import ChangeProposal, safe, share_text
 from gpuwaste.advice.predict.prediction_types import TargetPrediction
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, say_duration
+from gpuwaste.core.units import format_duration, say_duration
+from gpuwaste.slurm.submit.friendly_amounts import friendly_s
 from gpuwaste.slurm.submit.job_request import JobRequest
 
 LEAST: Final = 0.85  # a quantile below this would let the new limit end too many jobs
 GAIN: Final = 0.8  # a new limit above this share of the old one changes too little
-_FRIENDLY_S: Final = (
-    *(MINUTE_S * m for m in (5, 10, 15, 20, 30, 40, 45, 60, 90)),
-    *(HOUR_S * h for h in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)),
-)
 
 
 def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> ChangeProposal | None:
@@ -43,11 +38,3 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Change
         before={"time_limit_s": float(limit)},
         after={"time_limit_s": float(shorter)},
     )
-
-
-def friendly_s(seconds: float) -> int:
-    """Round up to a time that people write: 5, 10, 15 min, ..., 24 h, then half days."""
-    place = bisect.bisect_left(_FRIENDLY_S, seconds)
-    if place < len(_FRIENDLY_S):
-        return _FRIENDLY_S[place]
-    return math.ceil(seconds / (DAY_S // 2)) * (DAY_S // 2)

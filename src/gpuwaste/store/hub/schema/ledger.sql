@@ -265,3 +265,17 @@ CREATE TABLE balance_blockers (
     node VARCHAR NOT NULL,
     gpu_s BIGINT NOT NULL
 );
+
+-- What the last runs of such jobs say of the size of the next request: all rows are replaced at intervals.
+CREATE TABLE right_sizes (
+    cluster VARCHAR NOT NULL,
+    "user" VARCHAR NOT NULL,
+    account VARCHAR NOT NULL, -- of the newest run, as the next one
+    "partition" VARCHAR NOT NULL,
+    name VARCHAR NOT NULL, -- without what changes from run to run
+    gpus BIGINT NOT NULL,
+    gpu_type VARCHAR NOT NULL,
+    ended BIGINT NOT NULL, -- of the newest run
+    kind VARCHAR NOT NULL,
+    finding VARCHAR NOT NULL -- JSON
+);

@@ -1,0 +1,92 @@
+"""GPU types and MIG slices as sizes: memory, the part of a GPU, and speed compared with another size.
+
+Slurm names them by the site's gres types: a100, nvidia_h100_80gb_hbm3, 1g.10gb, a100_3g.40gb.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.ledger.right_size.rule import GpuSpeed
+from gpuwaste.slurm.gpu_types import GpuType, MigSize, devices, find, mig_memory_b, types_of
+
+_MIG: Final = re.compile(r"(?:(.{1,64})[_.:-])?([1-7]g\.[0-9]{1,3}gb)(?:[.+]me)?", re.IGNORECASE | re.DOTALL)
+_NEAR: Final = 0.1  # of memory: drivers and data sheets differ by less, sizes of one name by more
+_GENERAL: Final = ("f32", "tf32", "f16", "bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSize:
+    """A gres type, what the table knows of it, and the bytes that it offers to a program."""
+
+    name: str
+    memory_b: int
+    device: GpuType
+    mig: MigSize | None = None
+
+    @property
+    def part(self) -> float:
+        """The part of a GPU that it takes: of memory or of arithmetic, whichever is larger."""
+        if self.mig is None:
+            return 1.0
+        return max(self.mig.memory / self.device.mig_slices, self.mig.compute / self.device.mig_compute)
+
+
+def size_of(name: str, measured_b: int | None, others: Collection[GpuType] = ()) -> GpuSize | None:
+    """Return the size that a gres type names; None where the table does not have it, or several are possible.
+
+    `measured_b` is what agents read as its memory, `others` are the site's full GPUs, one of which a slice is of.
+    """
+    sliced = _MIG.fullmatch(name)
+    if sliced is None:
+        exact = find(name)
+        device = (exact and _only([exact], measured_b)) or _only(types_of(name), measured_b)
+        return None if device is None else GpuSize(name, _smaller(device.memory_b, measured_b), device)
+    slices = {each.name: slice_ for each in devices() for slice_ in each.mig if slice_.name == sliced[2].lower()}
+    possible = [each for each in (types_of(sliced[1]) if sliced[1] else others) if each.name in slices]
+    if len(possible) != 1:
+        return None
+    device, mig = possible[0], slices[possible[0].name]
+    return GpuSize(name, _smaller(mig_memory_b(device, mig), measured_b), device, mig)
+
+
+def is_slice(name: str) -> bool:
+    """Return whether a gres type names a MIG slice."""
+    return _MIG.fullmatch(name) is not None
+
+
+def speed_of(smaller: GpuSize, larger: GpuSize) -> GpuSpeed:
+    """Return the speed of one size compared with another: the lowest ratio over the number formats of both sheets.
+
+    Double precision is left out: few programs use it, and `slow_double` says where it decides.
+    """
+    formats = [kind for kind in _GENERAL if kind in smaller.device.tflops and kind in larger.device.tflops]
+    compute = min(_flops(smaller, kind) / _flops(larger, kind) for kind in formats)
+    return GpuSpeed(compute, _bandwidth(smaller) / _bandwidth(larger))
+
+
+def slow_double(smaller: GpuSize, larger: GpuSize) -> bool:
+    """Return whether double precision loses more than twice what other formats lose."""
+    lost = _flops(smaller, "f64") / _flops(larger, "f64")
+    return 2 * lost < speed_of(smaller, larger).compute
+
+
+def _flops(size: GpuSize, kind: str) -> float:
+    part = 1.0 if size.mig is None else size.mig.compute / size.device.mig_compute
+    return size.device.peak_flops(kind) * part
+
+
+def _bandwidth(size: GpuSize) -> float:
+    part = 1.0 if size.mig is None else size.mig.memory / size.device.mig_slices
+    return size.device.bandwidth_b_s * part
+
+
+def _only(possible: Collection[GpuType], measured_b: int | None) -> GpuType | None:
+    if measured_b is not None:
+        possible = [each for each in possible if abs(each.memory_b - measured_b) <= _NEAR * measured_b]
+    return next(iter(possible)) if len(possible) == 1 else None
+
+
+def _smaller(table_b: int, measured_b: int | None) -> int:
+    return table_b if measured_b is None else min(table_b, measured_b)

@@ -1,0 +1,60 @@
+"""RightSizes: draws the findings about the size of requests from the last runs, at intervals, and stores them."""
+
+from typing import Final, Self
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.worker import Bus, Worker
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.right_size.reads import read_jobs
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import to_json
+
+EVERY_S: Final = 6.0 * HOUR_S
+AFTER_FAILURE_S: Final = 600.0
+_FAILED: Final = log_event.warning(
+    "right-sizes-failed: cannot compare requests with past runs, retry later: {error}",
+    "The store or its disk has an error. Reports keep the findings about the size of requests of the last pass.",
+)
+
+
+class RightSizes(Part):
+    """Replaces the stored findings; `worker` runs it."""
+
+    late = True
+
+    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self.worker = Worker("right sizes", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        part = cls(parts.get(HubStore), parts.get(Judging).standing, parts.get(HostPorts).clock)
+        parts.get(Bus).subscribe(LedgerSettings, lambda settings: setattr(part, "_settings", settings))
+        return part
+
+    def step(self) -> int:
+        """Draw and store the findings; returns how many. Raises StoreError."""
+        with self._store.reader() as db:
+            rows = read_jobs(db, self._settings, self._clock.utc_s()).rows()
+        with self._store.writing() as db:
+            db.run("right_sizes_clear").fetchall()
+            if rows:
+                db.run("right_sizes_add", {"rows": to_json(rows)}).fetchall()
+        return len(rows)
+
+    def _turn(self) -> float:
+        try:
+            self.step()
+        except GpuwasteError as error:
+            _FAILED.log(error=error)
+            return AFTER_FAILURE_S
+        return EVERY_S
