@@ -26,6 +26,7 @@ from gpuwaste.core.groups import unix_groups, user_name
 from gpuwaste.core.job_states import QUEUED
 from gpuwaste.core.text import harmless
 from gpuwaste.jobs.program_estimate import ProgramEstimate
+from gpuwaste.ledger.right_size.size_types import RightSize, RightSizesDocument
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
 from gpuwaste.plan.outlook import WALLTIME, history_of
 from gpuwaste.plan.plan_document import ExpectAnswer, PlanCandidate, PlanDocument, PlanGoal
@@ -191,8 +192,18 @@ def _sources(config: Config, model: Path | None, user: str, own: OwnProgram | No
         return queued_jobs(_client(config), user, name, LONGEST_S)
 
     return Sources(
-        probe, predict, lambda requests: _expected(config, requests), queued, lambda asked: _programs(own, asked)
+        probe,
+        predict,
+        lambda requests: _expected(config, requests),
+        queued,
+        lambda asked: _programs(own, asked),
+        lambda: _sizes(config),
     )
+
+
+def _sizes(config: Config) -> list[RightSize]:
+    """Query the hub for the findings about the size of the user's requests. Raises as `_expected` does."""
+    return convert(hub_client(config).right_sizes(), RightSizesDocument, "the hub's right sizes").sizes
 
 
 def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:

@@ -23,6 +23,7 @@ _NAMES: Final = {
     "exceeded_ratio": "chance that the next run needs more, at most",
     "freed_gpu_s": "GPU-hours of the larger GPU that these runs would have left free",
     "gpu_s": "GPU-hours held",
+    "gpu_type": "smaller GPU",
     "gpus": "GPUs",
     "grace_s": "exempt from waste",
     "hang_s": "hung for",

@@ -39,6 +39,7 @@ PREDICT_PATH: Final = "/v1/predict"
 PLAN_PATH: Final = "/v1/plan"
 WAITS_PATH: Final = "/v1/plan/waits"
 TRIAL_PATH: Final = "/v1/models/trial"
+RIGHT_SIZES_PATH: Final = "/v1/right-sizes"
 SUBMITTED_PATH: Final = "/v1/plan/submitted"
 PROGRAM_RUNS_PATH: Final = "/v1/programs/runs"
 LINK_PATH: Final = "/v1/web/link"
@@ -135,6 +136,10 @@ class HubClient:
     def expect_job(self, printed_id: str) -> dict[str, Any]:
         """Return when a pending job is expected to start and end."""
         return self.get(PLAN_PATH, {"job": printed_id})
+
+    def right_sizes(self) -> dict[str, Any]:
+        """Return the findings about the size of the caller's requests."""
+        return self.get(RIGHT_SIZES_PATH, {})
 
     def record_plan(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """Record the plan of jobs that were submitted; the answer names the jobs that are recorded now."""

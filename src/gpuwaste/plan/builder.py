@@ -11,7 +11,10 @@ from typing import Final
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.fields import Interval
+from gpuwaste.jobs.history.job_names import normal_name
 from gpuwaste.jobs.program_estimate import ProgramEstimate
+from gpuwaste.ledger.reports.report_types import FindingRow
+from gpuwaste.ledger.right_size.size_types import RightSize
 from gpuwaste.plan.candidates import RequestCandidate, all_candidates
 from gpuwaste.plan.outlook import cost_of, end_of, misfit, risk_of, with_program
 from gpuwaste.plan.plan_document import PlanCandidate, PlanDocument, PlanGoal, Status, choose, meets
@@ -29,6 +32,7 @@ Predict = Callable[[Sequence[JobRequest]], "list[Predicted]"]
 Probe = Callable[[Sequence[str]], DryRun]
 Queued = Callable[[str], QueuedJobs]
 Programs = Callable[[Sequence[PlanRequest]], Sequence[ProgramEstimate | None]]
+Sizes = Callable[[], Sequence[RightSize]]
 Expect = Callable[[Sequence[JobRequest]], Sequence[Expected | None]]
 
 _UNTESTED: Final = DryRun()
@@ -51,6 +55,7 @@ class Sources:
     expect: Expect = lambda requests: [None for _ in requests]
     queued: Queued = lambda _: QueuedJobs()
     program: Programs = lambda asked: [None for _ in asked]
+    sizes: Sizes = tuple
 
 
 @dataclass(slots=True)
@@ -76,7 +81,8 @@ def build_plan(
     notes = list(site.notes)
     request, options = components[0]
     first = _asked(request, site, options)
-    first = replace(_predicted([first], sources, notes)[0], queued=_queue_of(request.name, sources, notes))
+    queued, sizes = _queue_of(request.name, sources, notes), _sizes_of(first.request, sources, notes)
+    first = replace(_predicted([first], sources, notes)[0], queued=queued, sizes=sizes)
     if len(components) > 1:
         notes.append(f"a het job of {len(components)} components: only the job as requested is checked")
         drafts = [_Draft(RequestCandidate("as_asked", "as requested"), first)]
@@ -148,6 +154,23 @@ def _queue_of(name: str, sources: Sources, notes: list[str]) -> Callable[[], Que
             return QueuedJobs()
 
     return ask
+
+
+def _sizes_of(request: JobRequest, sources: Sources, notes: list[str]) -> tuple[FindingRow, ...]:
+    """Return the findings about such jobs: the same name, number of GPUs and type; any type where none is requested."""
+    if not request.gpus or not request.name:
+        return ()
+    try:
+        found = sources.sizes()
+    except GpuwasteError as error:
+        notes.append(f"the sizes of past runs are unknown: {error}")
+        return ()
+    name = normal_name(request.name)
+    return tuple(
+        one.finding
+        for one in found
+        if one.name == name and one.gpus == request.gpus and request.gpu_type in {"", one.gpu_type}
+    )
 
 
 def _check(draft: _Draft, submission: PlannedSubmission, probe: Probe) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.jobs.program_estimate import ProgramEstimate
+from gpuwaste.ledger.reports.report_types import FindingRow
 from gpuwaste.plan.user_site import QueuedJobs, Site
 from gpuwaste.slurm.site.limit_order import default_qos
 from gpuwaste.slurm.submit.job_request import JobRequest, script_hash
@@ -71,6 +72,8 @@ class PlanRequest:
     targets: tuple[TargetPrediction, ...] = ()
     queued: Callable[[], QueuedJobs] = QueuedJobs
     program: ProgramEstimate | None = None
+    sizes: tuple[FindingRow, ...] = ()
+    """What the hub found about the size of such jobs' requests."""
 
     @property
     def partition(self) -> str:

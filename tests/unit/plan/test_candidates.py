@@ -6,6 +6,7 @@ import pytest
 from tests.unit.plan.facts import CONFIG, NODES, PARTITIONS, fewer, shorter, site, submission
 
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
+from gpuwaste.ledger.reports.report_types import FindingRow, FindingRun
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.candidates import MAX_CANDIDATES, RequestCandidate, all_candidates, proposers
 from gpuwaste.plan.plan_request import PlanRequest
@@ -19,6 +20,15 @@ def asked(
     ((request, given),) = submission(*options).read()
     found = _asked(request, site(**texts), given)
     return PlanRequest(found.request, given, found.site, changes, targets)
+
+
+def size(kind: str, *lines: str, **evidence: object) -> FindingRow:
+    """Return what the hub found about the size of such jobs' requests."""
+    runs = [FindingRun(cluster="gw", job_id=1, start=1, printed_id="1")]
+    return FindingRow(
+        kind=kind, title="would be enough", runs=runs, evidence=evidence, fix=list(lines), wasted_gpu_s=0.0,
+        provisional=False,
+    )  # fmt: skip
 
 
 def by_kind(found: PlanRequest) -> dict[str, RequestCandidate]:
@@ -143,3 +153,18 @@ def test_a_site_of_many_partitions_is_bounded() -> None:
     many = "\n".join(PARTITIONS.replace("PartitionName=", f"PartitionName=p{n}") for n in range(20))
     found = all_candidates(asked(partition=PARTITIONS + "\n" + many, changes=(fewer(), shorter())))
     assert len(found) <= MAX_CANDIDATES
+
+
+def test_what_past_runs_needed_is_a_candidate_in_the_submission_s_own_options() -> None:
+    """A smaller GPU by --gres as the script has it, memory as the hub writes it, CPUs where the script requests them."""
+    found = replace(
+        asked("--cpus-per-task=8"),
+        sizes=(
+            size("gpu_larger_than_needed", "#SBATCH --gpus=1g.10gb:2", "#SBATCH --partition=mig", gpu_type="1g.10gb"),
+            size("memory_more_than_needed", "#SBATCH --mem=6G"),
+            size("cpus_more_than_needed", enough_cpus=2),
+            size("of_a_newer_hub", "#SBATCH --mem=1G"),
+        ),
+    )
+    options = [one.options for one in all_candidates(found) if one.kind == "past_runs"]
+    assert options == [("--gres=gpu:1g.10gb:2", "--partition=mig"), ("--mem=6G",), ("--cpus-per-task=2",)]

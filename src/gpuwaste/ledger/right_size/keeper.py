@@ -1,17 +1,20 @@
 """RightSizes: draws the findings about the size of requests from the last runs, at intervals, and stores them."""
 
+import json
 from typing import Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.typed import convert
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.core.worker import Bus, Worker
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.right_size.reads import read_jobs
+from gpuwaste.ledger.right_size.size_types import RightSize
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
@@ -50,6 +53,12 @@ class RightSizes(Part):
             if rows:
                 db.run("right_sizes_add", {"rows": to_json(rows)}).fetchall()
         return len(rows)
+
+    def of_user(self, user: str) -> list[RightSize]:
+        """Return the stored findings of a user's jobs. Raises StoreError."""
+        with self._store.reader() as db:
+            rows = db.rows("right_sizes_of_user", {"user": user})
+        return convert([{**row, "finding": json.loads(row["finding"])} for row in rows], list[RightSize])
 
     def _turn(self) -> float:
         try:

@@ -123,3 +123,15 @@ def test_a_reader_gets_only_findings_in_scope(store: HubStore) -> None:
         jobs = read_jobs(db, SETTINGS, NOW).jobs["gw"]
     assert not set(SIZE_FINDINGS) & {one.kind for one in report.findings}
     assert {each.key[2] for each in jobs if each.key[1] == "alice"} == {"traina-#", "trainb-#", "trainc-#", "traind-#"}
+
+
+def test_plan_reads_the_findings_of_one_user(store: HubStore) -> None:
+    """The part gives each finding with the name, GPUs and type of such jobs, and none of another user's."""
+    fill(store)
+    part = RightSizes(store, SETTINGS, FixedClock())
+    part.step()
+    gpu = [one for one in part.of_user("alice") if one.finding.kind == "gpu_larger_than_needed"]
+    assert {(one.cluster, one.name, one.gpus, one.gpu_type) for one in gpu} == {
+        ("gw", f"train{letter}-#", 1, "a100") for letter in "abcd"
+    }
+    assert part.of_user("carol") == []

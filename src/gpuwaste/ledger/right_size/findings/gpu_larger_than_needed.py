@@ -41,6 +41,7 @@ def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
         f"{format_size(need.highest)} of GPU memory; {at_most(first.chance)}",
         {
             "runs": need.runs,
+            "gpu_type": first.size.name,
             "used_b": round(need.highest),
             "bound_b": round(need.bound() or 0) or None,
             "size_b": first.size.memory_b,
