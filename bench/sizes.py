@@ -114,7 +114,7 @@ def memory_rules() -> dict[str, Size]:
     def fits(chance: float) -> Size:
         def rule(last: Sequence[Peak], growths: Growths) -> float | None:
             need = need_of(last, growths)
-            return need and next((size for size in SIZES if need.chance(size) <= chance), None)
+            return None if need is None else next((size for size in SIZES if need.chance(size) <= chance), None)
 
         return rule
 
@@ -140,7 +140,7 @@ def time_rules() -> dict[str, Size]:
     def bound(chance: float) -> Size:
         def rule(last: Sequence[Peak], growths: Growths) -> float | None:
             need = need_of(last, growths)
-            return need and need.bound(chance)
+            return None if need is None else need.bound(chance)
 
         return of(rule)
 
@@ -149,13 +149,7 @@ def time_rules() -> dict[str, Size]:
 
     rules = {f"chance at most {chance:.1%}": bound(chance) for chance in THRESHOLDS}
     plain = {"highest of the last runs": 1.0, "highest and a fifth more": 1.2}
-    return {
-        **rules,
-        **{
-            name: of(lambda last, _, factor=factor: factor * max(p.used for p in last))
-            for name, factor in plain.items()
-        },
-    }
+    return rules | {name: of(plainly(factor)) for name, factor in plain.items()}
 
 
 def pod_hours(path: Path) -> Iterator[Run]:

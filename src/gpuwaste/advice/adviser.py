@@ -21,6 +21,7 @@ from gpuwaste.advice.policy.policy_case import (
 )
 from gpuwaste.advice.policy.policy_file import GPUS, QUANTITIES, Policy
 from gpuwaste.advice.policy.policy_set import PolicySet, needs_of
+from gpuwaste.advice.policy.size_table import SizeTable
 from gpuwaste.advice.predict.prediction_types import RequestChange, TargetPrediction
 from gpuwaste.jobs.job_event import ScriptSays
 from gpuwaste.slurm.site.site_defaults import NO_DEFAULTS, SiteDefaults
@@ -128,6 +129,7 @@ class Adviser:
     script_of: Callable[[JobRequest, str], ScriptSays] | None = None
     told: bool = True
     waits: WaitTable | None = None
+    sizes: SizeTable | None = None
     _wanted: dict[str, _Wants] = field(default_factory=dict, init=False, repr=False)
 
     def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[SubmitAdvice]:
@@ -213,7 +215,7 @@ class Adviser:
     ) -> SubmitAdvice:
         """Decide by the facts of a submission and the current predictions."""
         facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
-        facts.waits, facts.last_job = self.waits, outlook.last_job
+        facts.waits, facts.sizes, facts.last_job = self.waits, self.sizes, outlook.last_job
         facts.suggestions = assumed or suggestions(outlook.changes)
         decision = self.policies.decide_by(policy, facts, self.spending, chance)
         return SubmitAdvice(facts.request, policy, decision, outlook)

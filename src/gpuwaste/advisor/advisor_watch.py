@@ -7,6 +7,7 @@ from typing import Final
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
+from gpuwaste.advice.policy.size_table import SizeTable
 from gpuwaste.advisor.advisor_history import AdvisorHistory, boot_history_by
 from gpuwaste.advisor.advisor_models import AdvisorModels
 from gpuwaste.advisor.advisor_ports import AdvisorPorts
@@ -20,11 +21,13 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.worker import Bus
-from gpuwaste.net.hub_client import SCORE_PATH, WAITS_PATH
+from gpuwaste.ledger.right_size.size_types import SizeTableAnswer
+from gpuwaste.net.hub_client import SCORE_PATH, SIZE_TABLE_PATH, WAITS_PATH
 from gpuwaste.plan.plan_document import WaitTableAnswer
 from gpuwaste.slurm.site.site_defaults import SiteDefaults
 
 WAITS_EVERY_S: Final = 60
+SIZES_EVERY_S: Final = 900
 _SWAP_S: Final = 0.01  # between two checks whether the loop has taken another history
 _POLICIES: Final = log_event.info("policies-in-force: {count} policies in force: {hash}")
 _POLICIES_REJECTED: Final = log_event.error(
@@ -74,7 +77,7 @@ class AdvisorWatch(Part):
         self._judge, self._models = parts.get(Judge), parts.get(AdvisorModels)
         self._history, self._feed = parts.get(AdvisorHistory), parts.get(Feed)
         self._accounts, self._call = parts.get(BudgetCounts), parts.get(Server).call
-        self._waits_due_us = 0
+        self._waits_due_us = self._sizes_due_us = 0
         parts.get(Server).between(self._history.learn)
         bus = parts.get(Bus)
         bus.subscribe(Turn, lambda _: self._look_at_models())
@@ -82,6 +85,7 @@ class AdvisorWatch(Part):
         bus.subscribe(SlowTurn, lambda _: self._look_at_partitions())
         bus.subscribe(SlowTurn, lambda _: self._look_at_scores())
         bus.subscribe(Turn, lambda _: self._look_at_waits())
+        bus.subscribe(Turn, lambda _: self._look_at_sizes())
 
     def _look_at_models(self) -> None:
         """Load another champion or challenger here; the loop swaps it in one step."""
@@ -119,6 +123,17 @@ class AdvisorWatch(Part):
         answer = convert(self._ports.hub.get(WAITS_PATH), WaitTableAnswer, "the hub's waits")
         waits = WaitTable(answer.at, tuple(answer.rows))
         self._call(lambda: self._judge.advise_by(waits=waits))
+
+    def _look_at_sizes(self) -> None:
+        """Fetch from the hub which smaller requests past runs would have fitted, if a policy in force prints them."""
+        now_us = self._ports.clock.mono_us()
+        wanted = any(policy.right_size for policy in self._judge.adviser.policies.in_force)
+        if not wanted or now_us < self._sizes_due_us:
+            return
+        self._sizes_due_us = now_us + SIZES_EVERY_S * 1_000_000
+        answer = convert(self._ports.hub.get(SIZE_TABLE_PATH), SizeTableAnswer, "the hub's right sizes")
+        sizes = SizeTable(tuple(answer.rows))
+        self._call(lambda: self._judge.advise_by(sizes=sizes))
 
     def _look_at_rule(self) -> None:
         """Reload the history if the hub counts the use of GPUs by another rule than the history."""

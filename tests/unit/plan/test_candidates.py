@@ -156,7 +156,7 @@ def test_a_site_of_many_partitions_is_bounded() -> None:
 
 
 def test_what_past_runs_needed_is_a_candidate_in_the_submission_s_own_options() -> None:
-    """A smaller GPU by --gres as the script has it, memory as the hub writes it, CPUs where the script requests them."""
+    """A smaller GPU by --gres as the script has it, memory as the hub writes it, CPUs where the script has them."""
     found = replace(
         asked("--cpus-per-task=8"),
         sizes=(

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.policy_file import Policy
+from gpuwaste.advice.policy.size_table import SizeTable
 from gpuwaste.advice.predict.prediction_types import PredictPolicy, TargetForecast
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.job_event import ScriptSays
@@ -69,7 +70,7 @@ class SubmissionFacts(SubmittedRequest):
 
     `local_time` is the site's. `script` states whether jobs of this user and name failed before with this batch script;
     "unknown" also where there is no script, or no failure whose script is known. `waits` are those that the hub
-    expects. `last_job` is the id of the user's last ended job of this name.
+    expects, `sizes` the smaller requests that it found. `last_job` is the id of the user's last ended job of this name.
     """
 
     local_time: datetime
@@ -77,6 +78,7 @@ class SubmissionFacts(SubmittedRequest):
     expected: tuple[Expectation, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     waits: WaitTable | None = None
+    sizes: SizeTable | None = None
     last_job: int | None = None
 
 

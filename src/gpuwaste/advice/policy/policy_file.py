@@ -240,6 +240,13 @@ class ExpectedStart:
 
 
 @dataclass(frozen=True, slots=True)
+class RightSizeLines:
+    """Prints smaller requests that past runs would have fitted, in mode warn and reject; only if this table exists."""
+
+    lines: int = _key(1, "Most lines: a smaller GPU, less memory, a shorter limit, fewer CPUs, in this order.")
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One policy with all its tables; `file` is its path, "" for the built-in one."""
 
@@ -253,6 +260,7 @@ class Policy:
     floor: Floor = field(default_factory=Floor)
     time_min: TimeMin | None = None
     expected_start: ExpectedStart | None = None
+    right_size: RightSizeLines | None = None
     file: str = ""
 
     @property
@@ -276,4 +284,5 @@ TABLES: Final[Mapping[str, type]] = {
     "floor": Floor,
     "time_min": TimeMin,
     "expected_start": ExpectedStart,
+    "right_size": RightSizeLines,
 }

@@ -108,6 +108,7 @@ def one_line(policy: Policy) -> str:
     parts += [f"exempt: {exempt}"] if exempt else []
     parts += [f"time_min from {policy.time_min.ratio} of the limit on"] if policy.time_min is not None else []
     parts += ["prints the expected start"] if policy.expected_start is not None else []
+    parts += ["prints smaller requests that past runs would have fitted"] if policy.right_size is not None else []
     return f"{policy.name} ({policy.mode}): {'; '.join(parts)}"
 
 
@@ -123,7 +124,7 @@ def remarks(policies: PolicySet) -> Iterator[str]:
 
 
 def _advises_nothing(policy: Policy) -> bool:
-    return not policy.targets and policy.time_min is None and policy.expected_start is None
+    return not policy.targets and not any((policy.time_min, policy.expected_start, policy.right_size))
 
 
 def _when(when: When) -> str:

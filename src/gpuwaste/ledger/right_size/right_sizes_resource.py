@@ -6,10 +6,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from gpuwaste.core.fields import Name
-from gpuwaste.core.refusal import not_found
+from gpuwaste.core.refusal import FORBIDDEN, Refusal, not_found
 from gpuwaste.core.scope import Scope
-from gpuwaste.ledger.right_size.size_types import RightSizesDocument
-from gpuwaste.show.resource import Reading, Resource
+from gpuwaste.ledger.right_size.size_types import RightSizesDocument, SizeTableAnswer
+from gpuwaste.show.resource import NoQuestion, Reading, Resource
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,16 @@ def right_sizes(reading: Reading, scope: Scope, question: RightSizesQuestion) ->
     return RightSizesDocument(generated=reading.now(), user=user, sizes=reading.get(RightSizes).of_user(user))
 
 
+def size_table(reading: Reading, scope: Scope, _: NoQuestion) -> SizeTableAnswer:
+    """Return the smaller requests that past runs would have fitted, of all users; for operators and advisors."""
+    from gpuwaste.ledger.right_size.keeper import RightSizes
+
+    if not (scope.everything or scope.agent):
+        raise Refusal(FORBIDDEN, "only operators and advisors may read the sizes of all users")
+    return reading.get(RightSizes).table()
+
+
 RESOURCES = (
+    Resource(path="/v1/right-sizes/table", question=NoQuestion, document=SizeTableAnswer, read=size_table),
     Resource(path="/v1/right-sizes", question=RightSizesQuestion, document=RightSizesDocument, read=right_sizes),
 )

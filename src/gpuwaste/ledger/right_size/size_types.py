@@ -1,11 +1,14 @@
 """The document of findings about the size of a user's requests."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
 from gpuwaste.core.fields import Document, Utc
 from gpuwaste.ledger.reports.report_types import FindingRow
+
+MAX_ROWS: Final = 20_000
+_Name = Annotated[str, Meta(max_length=256)]
 
 
 class RightSize(Struct, kw_only=True, frozen=True):
@@ -26,3 +29,20 @@ class RightSizesDocument(Document, kw_only=True, frozen=True):
     generated: Utc
     user: str
     sizes: list[RightSize]
+
+
+class SizeRow(Struct, kw_only=True, frozen=True):
+    """A smaller request that the last runs of such jobs would have fitted."""
+
+    user: _Name
+    name: Annotated[_Name, Meta(description="Of the jobs, without what changes from run to run.")]
+    gpus: Annotated[int, Meta(ge=1, le=1 << 20)]
+    gpu_type: _Name
+    option: Annotated[str, Meta(max_length=512, description="The options of sbatch.")]
+    runs: Annotated[int, Meta(ge=1, description="The runs compared.")]
+
+
+class SizeTableAnswer(Document, kw_only=True, frozen=True):
+    """The smaller requests of all users, for advisors; of one job the smaller GPU is first."""
+
+    rows: Annotated[list[SizeRow], Meta(max_length=MAX_ROWS)]

@@ -11,6 +11,9 @@ from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
 from gpuwaste.advice.policy.policy_case import Expectation, PolicyOutcome, Suggestion
 from gpuwaste.advice.policy.rules import JUDGED, rules
+from gpuwaste.advice.policy.size_table import SizeTable
+from gpuwaste.jobs.history.job_names import normal_name
+from gpuwaste.ledger.right_size.size_types import SizeRow
 
 
 def _said(decision: PolicyOutcome) -> tuple[str, str, str]:
@@ -356,3 +359,37 @@ def test_of_two_partitions_the_sooner_one() -> None:
     assert decide(asked, _STARTS.format("warn")).expected_start == (_NOW, _NOW, _NOW)
     nowhere = replace(asked, request=replace(REQUEST, partition="none"))
     assert decide(nowhere, _STARTS.format("warn")).expected_start is None
+
+
+_SIZE = {"user": REQUEST.user, "name": normal_name(REQUEST.name), "gpus": REQUEST.gpus, "gpu_type": "a100", "runs": 20}
+_SIZES = SizeTable(
+    tuple(SizeRow(option=option, **_SIZE) for option in ("--gres=gpu:1g.10gb:1", "--mem=6G"))  # type: ignore[arg-type]
+)
+_SIZED = '[policy]\nmode = "{}"\n[right_size]\nlines = {}\n'
+
+
+def test_a_smaller_request_is_a_line_at_sbatch() -> None:
+    """As many lines as the policy has, the first finding first; no action is raised by them."""
+    asked = replace(BAD, expected=(), sizes=_SIZES)
+    decision = decide(asked, _SIZED.format("warn", 1))
+    assert decision.printed == ("gpuwaste: --gres=gpu:1g.10gb:1 would have been enough for the last 20 runs",)
+    assert (decision.action, decision.would_be, decision.reply_action) == ("pass", "pass", "warn")
+    assert len(decide(asked, _SIZED.format("warn", 2)).printed) == 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "changed"),
+    [
+        ("shadow", {}),
+        ("annotate", {}),
+        ("warn", {"op": "modify"}),
+        ("warn", {"request": replace(REQUEST, name="another")}),
+        ("warn", {"request": replace(REQUEST, gpus=REQUEST.gpus + 1)}),
+        ("warn", {"request": replace(REQUEST, gpu_type="h100")}),
+        ("warn", {"sizes": None}),
+    ],
+)
+def test_where_no_smaller_request_is_printed(mode: str, changed: dict[str, Any]) -> None:
+    """Other jobs than those that were compared, and modes that print nothing, have no line."""
+    asked = replace(BAD, expected=(), sizes=_SIZES)
+    assert decide(replace(asked, **changed), _SIZED.format(mode, 3)).printed == ()

@@ -135,3 +135,12 @@ def test_plan_reads_the_findings_of_one_user(store: HubStore) -> None:
         ("gw", f"train{letter}-#", 1, "a100") for letter in "abcd"
     }
     assert part.of_user("carol") == []
+
+
+def test_advisors_get_options_the_smaller_gpu_first(store: HubStore) -> None:
+    """The table for sbatch's line has options, no #SBATCH, and leaves out what has no line to copy."""
+    fill(store)
+    part = RightSizes(store, SETTINGS, FixedClock())
+    part.step()
+    options = [row.option for row in part.table().rows if (row.user, row.name) == ("alice", "traina-#")]
+    assert options == ["--gres=gpu:1g.10gb:1", "--mem=6G", "--time=01:00:00"]
