@@ -1,10 +1,10 @@
 """Figure: the right size replayed on public data: what it frees beside the runs that would have died, by threshold.
 
 Each run is judged by the rule (`ledger/right_size/rule.py`) with what had ended at its submission. Beside it stand
-plain rules: the highest of the last runs, and that with a fifth more. GPU memory is from GenTD26 (Alibaba, 2026): an
-hour of a pod counts as a run, and the hours of the pod before it as such jobs; its GPUs have 48 GB, and half, two
-thirds and five sixths of one are taken as the smaller sizes. Time limits are from logs of the Parallel Workloads
-Archive: such jobs are those of one user, size and limit.
+plain rules: the highest of the last runs, and that with a fifth more. GPU memory is from GenTD26 (Alibaba, 2026), a
+day of 144 pods that serve models: a part of a pod's time counts as a run, and the parts before it as such jobs; the
+largest peak is 47 GiB, so the GPU is taken to have 48, and half, two thirds and five sixths of it as the smaller
+sizes. Time limits are from logs of the Parallel Workloads Archive: such jobs are those of one user, size and limit.
 Then one line of JSON.
 """
 
@@ -13,11 +13,13 @@ import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tools.data.places import find
 
+from gpuwaste.core.units import HOUR_S, MINUTE_S
 from gpuwaste.ledger.right_size.findings.time_limit_longer_than_needed import GAIN
 from gpuwaste.ledger.right_size.rule import MIN_RUNS, WINDOW, Growth, Growths, Peak, growth, need_of
 from gpuwaste.slurm.accounting.job_record import JobRecord
@@ -36,7 +38,7 @@ THRESHOLDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 DIED: Final = 0.01
 CARD_B: Final = 48 * (1 << 30)
 SIZES: Final = tuple(CARD_B * part for part in (1 / 2, 2 / 3, 5 / 6))
-HOUR_S: Final = 3600
+PARTS_MIN: Final = (15, 60)
 Size = Callable[[Sequence[Peak], Growths], float | None]
 """The size that a rule gives a run, from the peaks of the last such jobs and all growths; None: as requested."""
 
@@ -152,19 +154,16 @@ def time_rules() -> dict[str, Size]:
     return rules | {name: of(plainly(factor)) for name, factor in plain.items()}
 
 
-def pod_hours(path: Path) -> Iterator[Run]:
-    """Yield the hours of each pod with their peak of GPU memory."""
-    rows = (
-        connect()
-        .execute(
-            "SELECT container_ip, floor(timestamp_anon / 3600) AS hour, max(gpu_mem_used_bytes)"
-            " FROM read_parquet($path) GROUP BY ALL HAVING count(*) >= 30",
-            {"path": str(path)},
-        )
-        .fetchall()
+def pod_parts(path: Path, minutes: int) -> Iterator[Run]:
+    """Yield the parts of each pod's time with their peak of GPU memory; parts of which half is missing are left out."""
+    rows = connect().execute(
+        "SELECT container_ip, floor(timestamp_anon / $part_s) AS part, max(gpu_mem_used_bytes)"
+        " FROM read_parquet($path) GROUP BY ALL HAVING count(*) >= $samples",
+        {"path": str(path), "part_s": minutes * MINUTE_S, "samples": minutes // 2},
     )
-    for pod, hour, used in rows:
-        yield Run(pod, Peak(used, CARD_B, hour * HOUR_S, (hour + 1) * HOUR_S), 1.0)
+    for pod, part, used in rows.fetchall():
+        begin = part * minutes * MINUTE_S
+        yield Run(pod, Peak(used, CARD_B, begin, begin + minutes * MINUTE_S), minutes * MINUTE_S / HOUR_S)
 
 
 def limited_runs(path: Path) -> Iterator[Run]:
@@ -185,7 +184,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.parse_args()
     told = []
-    sets = [("GPU memory, GenTD26", MEMORY, pod_hours, memory_rules())]
+    sets: list[tuple[str, str, Callable[[Path], Iterator[Run]], dict[str, Size]]] = [
+        (f"GPU memory, GenTD26 by {minutes} min", MEMORY, partial(pod_parts, minutes=minutes), memory_rules())
+        for minutes in PARTS_MIN
+    ]
     sets += [(f"time limit, {name}", file, limited_runs, time_rules()) for name, file in LOGS.items()]
     for name, file, read, rules in sets:
         path = find(file)
