@@ -305,7 +305,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
             "ExpectAnswer",
         ),
         *("PlansRecorded", "WaitTableAnswer", "EventsAnswer", "CatalogueDocument", "OutletsDocument"),
-        *("InletAnswer", "InletsDocument"),
+        *("InletAnswer", "InletsDocument", "RightSizesDocument", "SizeTableAnswer"),
         *("RulesDocument", "LookDocument", "ReplayDocument", "TrialDocument"),
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
         *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped", "DisputesDocument"),
