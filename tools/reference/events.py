@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 from gpuwaste.core.log_event import EVENTS, LogEvent
 from gpuwaste.jobs.job_event import HistoryEventKind
+from gpuwaste.ledger.balance.findings import STRAND_FINDINGS
 from gpuwaste.ledger.findings import FINDINGS
 from gpuwaste.ledger.right_size.findings import SIZE_FINDINGS
 from tools.reference import source
@@ -86,7 +87,7 @@ def page() -> str:
     parts.append("## Events of the history\n\nWhat `GET /v1/history` tells, in the order in which the hub learnt it.")
     parts.append(table(("kind", "meaning"), [(code(kind), _KINDS[kind]) for kind in get_args(HistoryEventKind)]))
     parts.append("## Findings\n\nWhat a report's notes name; [each with its thresholds](findings.md).")
-    parts.append(", ".join(code(name) for name in [*FINDINGS, *SIZE_FINDINGS]) + ".")
+    parts.append(", ".join(code(name) for name in [*FINDINGS, *STRAND_FINDINGS, *SIZE_FINDINGS]) + ".")
     return document("Events", *parts)
 
 

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any, Final
 
+from gpuwaste.ledger.balance.findings import STRAND_FINDINGS
 from gpuwaste.ledger.findings import FINDINGS
 from gpuwaste.ledger.right_size.findings import SIZE_FINDINGS
 from tools.reference.markdown import document, table
@@ -16,6 +17,11 @@ asks that the share `min_coverage` of the allocation be known, or with jobstats 
 """
 
 
+_STRANDS: Final = """
+The findings below are about jobs that kept GPUs from jobs that waited ([the balance](../explanation/balance.md)) and
+used less memory or fewer CPUs than they requested. The GPU-hours are those that others could not use: they are not
+counted as waste of the job.
+"""
 _SIZES: Final = """
 The findings below are about the size of requests: what the last runs of such jobs used, and a smaller request that the
 next run is expected to fit ([the right size](../how-to/right-size.md)). They are advice: their time is not counted as
@@ -33,7 +39,9 @@ def constants(module: Any) -> dict[str, object]:
 def page() -> str:
     """Return the page: a section for each finding."""
     parts = [_INTRO]
-    for name, module in [*FINDINGS.items(), *SIZE_FINDINGS.items()]:
+    for name, module in [*FINDINGS.items(), *STRAND_FINDINGS.items(), *SIZE_FINDINGS.items()]:
+        if name == next(iter(STRAND_FINDINGS)):
+            parts.append(_STRANDS)
         if name == next(iter(SIZE_FINDINGS)):
             parts.append(_SIZES)
         parts.append(f"## {name}\n\n{inspect.cleandoc(str(module.__doc__))}")

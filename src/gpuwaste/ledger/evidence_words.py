@@ -29,6 +29,7 @@ _NAMES: Final = {
     "hang_s": "hung for",
     "idle_gpus": "idle GPUs",
     "idle_s": "idle for",
+    "kept_gpu_s": "GPU-hours kept from jobs that waited",
     "limit_s": "time limit",
     "longest_s": "longest run",
     "mean_pct": "mean use",

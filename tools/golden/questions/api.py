@@ -188,7 +188,7 @@ def _members(answer: Answer) -> str:
 
 
 def _hashed(name: str, content: bytes) -> list[str]:
-    """Return a line with the hash; of an .npz one for each array: how it is deflated depends on the zlib of the host."""
+    """Return a line with the hash; of an .npz one for each array: how it is deflated depends on the zlib."""
     if not name.endswith(".npz"):
         return [f"{name} {hashlib.sha256(content).hexdigest()}\n"]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

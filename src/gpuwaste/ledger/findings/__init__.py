@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final, Protocol
 
 from gpuwaste.core.registry import ModuleRegistry
+from gpuwaste.ledger.balance.findings import STRAND_FINDINGS
 from gpuwaste.ledger.finding import Finding
 from gpuwaste.ledger.findings import many_small_jobs
 from gpuwaste.ledger.ledger import ACCOUNTED, JobLedger, LedgerSettings
@@ -57,7 +58,7 @@ def limits() -> dict[str, float]:
 
 def cause_name(kind: str) -> str:
     """Return the readable name of a kind of finding; for a kind of another version, the kind itself."""
-    for found in (FINDINGS, SIZE_FINDINGS):
+    for found in (FINDINGS, STRAND_FINDINGS, SIZE_FINDINGS):
         if kind in found:
             return found[kind].CAUSE
     return kind.replace("_", " ")

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import fields
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.run_store import pick_named
-from gpuwaste.ledger.judged_run import RunSums, findings_json, judged_last
+from gpuwaste.ledger.balance.stranding_findings import stranding_findings
+from gpuwaste.ledger.judged_run import JudgedRun, RunSums, findings_json, judged_last
 from gpuwaste.ledger.ledger import DeviceLedger, JobLedger, LedgerSettings
 from gpuwaste.ledger.reports.accounted_rows import accounted_rows, source_check
 from gpuwaste.ledger.reports.job_types import (
@@ -25,7 +26,7 @@ from gpuwaste.ledger.reports.job_types import (
 )
 from gpuwaste.ledger.reports.report_builder import is_recorded, notes_of, thresholds_of
 from gpuwaste.ledger.reports.rows import finding_rows, ratio
-from gpuwaste.ledger.run_judging import judge_job
+from gpuwaste.ledger.run_judging import Selection, judge_job
 from gpuwaste.ledger.tally import Tally, seconds
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
@@ -100,11 +101,17 @@ def picked_job_document(
         generated=now,
         printed_id=printed_id,
         runs=[_run_row(j, told.get(j.job.run_key, ()), settings) for j in jobs],
-        findings=finding_rows(findings_json(runs)),
+        findings=finding_rows([*findings_json(runs), *_kept_from_others(db, runs)]),
         notes=notes_of(total),
         thresholds=thresholds_of(settings),
         hours=device_hours(db, [j.job for j in jobs], now) if hours else [],
     )
+
+
+def _kept_from_others(db: Database, runs: Sequence[JudgedRun]) -> list[dict[str, Any]]:
+    """Return the findings of runs that kept GPUs from jobs that waited."""
+    keys = {run.key for run in runs}
+    return stranding_findings(db, Selection(clusters=sorted({key.cluster for key in keys})), keys) if keys else []
 
 
 def _run_row(ledger: JobLedger, told: Sequence[AccountedRow], settings: LedgerSettings) -> RunRow:

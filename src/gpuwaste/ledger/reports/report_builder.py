@@ -7,6 +7,7 @@ from typing import Any
 from gpuwaste.core.scope import ClusterAccount
 from gpuwaste.core.typed import convert
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.ledger.balance.stranding_findings import stranding_findings
 from gpuwaste.ledger.few_runs import FewRuns, with_sizes
 from gpuwaste.ledger.judged_run import RunSums
 from gpuwaste.ledger.judged_runs import JudgedRuns, judged_runs, runs_judged_last, runs_of_users
@@ -93,7 +94,7 @@ def report_document(  # noqa: PLR0917 the order of a request; the hub calls it t
             now,
             asked=asked,
             recorded=is_recorded(db),
-            sized=sized_findings(db, _selected(scope, name, start, end, accounts, clusters)),
+            sized=_about_requests(db, _selected(scope, name, start, end, accounts, clusters)),
         )
 
 
@@ -119,10 +120,15 @@ def user_reports(
             kept.now,
             asked=asked,
             recorded=recorded,
-            sized=sized_findings(db, Selection(*window, user=user)),
+            sized=_about_requests(db, Selection(*window, user=user)),
         )
         for user, runs in runs_of_users(db, users, window, settings, kept).items()
     }
+
+
+def _about_requests(db: Database, selection: Selection) -> list[dict[str, Any]]:
+    """Return the findings about what jobs requested: more than such jobs need, and more than others could spare."""
+    return [*stranding_findings(db, selection), *sized_findings(db, selection)]
 
 
 def _document(

@@ -9,10 +9,13 @@ import pytest
 from gpuwaste.jobs.machine import machine_store
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.balance.balance_store import stored_hours
+from gpuwaste.ledger.balance.findings import STRAND_FINDINGS
 from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.balance.types import BalanceClass as Of
 from gpuwaste.ledger.balance.window import WindowBalance, add_window
 from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.ledger.reports.job_document import job_document
+from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.slurm.site.machine_events import NodeOutage
@@ -132,3 +135,24 @@ def test_the_view_adds_up_and_names_the_job(store: HubStore) -> None:
     assert "the largest cause: memory of the node taken." in text
     assert "Job 1 of alice (physics) kept 10.0 GPU-hours on a from jobs that waited" in text
     assert "94 % of the memory with 1 of 4 GPUs" in text
+
+
+def test_a_job_that_used_less_memory_than_it_held_gets_the_line(store: HubStore) -> None:
+    """Report and job document name job 1 with --mem; a job that used its memory, or stood in nobody's way, has none."""
+    upsert_jobs(store, [replace(HOG, max_rss_b=9 * GIB), replace(MODEST, max_rss_b=GIB // 4)])
+    BalanceKeeper(store, FakeClock(NOW), LedgerSettings()).step()
+    with store.reader() as db:
+        report = report_document(db, "user", "alice", DAY, NOW, LedgerSettings(), NOW)
+        document = job_document(db, "1", LedgerSettings(), NOW)
+    kept = [finding for finding in report.findings if finding.kind in STRAND_FINDINGS]
+    assert [(one.kind, [run.printed_id for run in one.runs]) for one in kept] == [("memory_strands_gpus", ["1"])]
+    assert kept[0].fix == ["#SBATCH --mem=12G"]
+    assert kept[0].title == (
+        "jobs that waited could not use 10.0 GPU-hours on a: it held 60.0 GiB memory with 1 GPU and used 9.0 GiB"
+    )
+    assert document is not None
+    assert "memory_strands_gpus" in {finding.kind for finding in document.findings}
+    upsert_jobs(store, [replace(HOG, max_rss_b=50 * GIB)])
+    with store.reader() as db:
+        report = report_document(db, "user", "alice", DAY, NOW, LedgerSettings(), NOW)
+    assert not [finding for finding in report.findings if finding.kind in STRAND_FINDINGS]
