@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.core.units import say_hours
+from gpuwaste.core.units import HOUR_S, say_hours
 from gpuwaste.ledger.balance.findings._kept import KeptGpus
 from gpuwaste.ledger.balance.types import BalanceClass
 from gpuwaste.ledger.finding import Finding, Fix, cpus_per_task, plural
@@ -31,7 +31,7 @@ def find(job: KeptGpus) -> Iterator[Finding]:
     lines = (f"#SBATCH --cpus-per-task={math.ceil(enough * each / held)}",) if each and held % each == 0 else ()
     yield job.finding(
         "cpus_strand_gpus",
-        f"jobs that waited could not use {say_hours(job.gpu_s)} GPU-hours on {job.nodes}: it held "
+        f"jobs that waited could not use {say_hours(job.gpu_s / HOUR_S)} GPU-hours on {job.nodes}: it held "
         f"{plural(held, 'CPU')} with {plural(job.job.gpus or 0)} and kept {busy:.1f} of them busy",
         {"cpus": held, "busy_cpus": busy, "enough_cpus": enough},
         Fix(f"request {plural(enough, 'CPU')} instead of {held}", lines),

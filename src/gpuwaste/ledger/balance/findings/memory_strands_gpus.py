@@ -8,7 +8,7 @@ accounting has no peak by node.
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.core.units import format_size, say_hours
+from gpuwaste.core.units import HOUR_S, format_size, say_hours
 from gpuwaste.ledger.balance.findings._kept import KeptGpus
 from gpuwaste.ledger.balance.types import BalanceClass
 from gpuwaste.ledger.finding import Finding, Fix, plural
@@ -31,7 +31,7 @@ def find(job: KeptGpus) -> Iterator[Finding]:
     lines = (f"#SBATCH --mem={enough}G",) if (job.job.n_nodes or 1) == 1 else ()
     yield job.finding(
         "memory_strands_gpus",
-        f"jobs that waited could not use {say_hours(job.gpu_s)} GPU-hours on {job.nodes}: it held "
+        f"jobs that waited could not use {say_hours(job.gpu_s / HOUR_S)} GPU-hours on {job.nodes}: it held "
         f"{format_size(job.memory_b)} memory with {plural(job.job.gpus or 0)} and used {format_size(job.used_b)}",
         {"requested_b": job.memory_b, "used_b": job.used_b, "enough_b": enough * _GIB},
         Fix("request less memory, in place of the job's own memory option", lines),
