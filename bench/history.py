@@ -113,7 +113,7 @@ def jobs(draw: random.Random) -> Iterator[list[bytes]]:
             "AdminComment": f";gw={draw.getrandbits(64):016x}", "ExitCode": "0:0", "Restarts": "0",
             "Eligible": f"{submit}", "Priority": f"{job}", "Reason": draw.choice(("None", "Priority")),
             "Flags": draw.choice(("SchedMain,StartRecieved", "SchedBackfill,StartRecieved")),
-            "Constraints": draw.choice(("", "a100", "h100")), "Reservation": "", "ConsumedEnergyRaw": "",
+            "Constraints": draw.choice(("", "a100", "h100")), "Reservation": "", "ConsumedEnergyRaw": "", "Comment": "",
             "NTasks": "", "TRESUsageInTot": "", "TRESUsageOutTot": "",
         }  # fmt: skip
         yield odd(row, job) or [line(row), *steps(row)]

@@ -4,7 +4,7 @@ A column that only analytics reads and that cannot be parsed is unknown; nothing
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from functools import partial
@@ -26,9 +26,8 @@ from gpuwaste.slurm.accounting.job_record import (
     within,
 )
 from gpuwaste.slurm.accounting.jobstats_comment import jobstats_use
-from gpuwaste.slurm.accounting.requested import allocated_tres, request_tres, total_b
+from gpuwaste.slurm.accounting.run_amounts import run_amounts
 from gpuwaste.slurm.accounting.sacct_row import SacctRow
-from gpuwaste.slurm.accounting.tres_amounts import GpuCount, count_of_tres, held_gpus, memory_b, parse_tres
 from gpuwaste.slurm.formats.hostlist import NO_NODES
 from gpuwaste.slurm.formats.printed_run import is_interactive, parse_printed, token_of
 from gpuwaste.slurm.formats.slurm_times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
@@ -85,9 +84,6 @@ class RunRows:
         submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
-        allocated = allocated_tres(job.values)
-        tres = job.read("AllocTRES", lambda _: parse_tres(allocated))
-        n_nodes, cpus = self._count("NNodes", tres, "node"), self._count("AllocCPUS", tres, "cpu")
         printed = job.text("JobID") or job.text("JobIDRaw")
         ids = parse_printed(printed)
         if ids is None:
@@ -96,11 +92,7 @@ class RunRows:
         elapsed, suspended = job.elapsed_s, _seconds(job.read("Suspended", parse_cpu_s))
         started, ended = self._interval(None if elapsed is None else elapsed + suspended, zone)
         started = own_start(submit, started, elapsed)
-        asked = job.text("ReqTRES") or request_tres(job.values)
-        gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not list GPUs
-        gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
-        if gpus is None and "AllocGRES" in job.values:
-            gpus = GpuCount(0, {})
+        amounts = run_amounts(job, started=started is not None)
         return within(
             AccountedRun(
                 cluster=job.text("Cluster") or cluster,
@@ -118,19 +110,19 @@ class RunRows:
                 partition=job.text("Partition"),
                 qos=job.text("QOS"),
                 time_limit_s=job.read("TimelimitRaw", parse_duration_s) or None,
-                req_tres=asked,
+                req_tres=amounts.req_tres,
                 submit_line=job.text("SubmitLine"),
                 interactive=is_interactive(job.text("SubmitLine"), self.steps),
                 verdict_id=token_of(job.text("AdminComment")),
                 start=started,
                 restarts=job.whole("Restarts"),
                 nodes="" if job.text("NodeList") in NO_NODES else job.text("NodeList"),
-                n_nodes=n_nodes,
-                cpus=cpus,
-                gpus=None if gpus is None else gpus.total,
-                gpu_type="" if gpus is None else gpus.type,
-                alloc_tres=allocated,
-                mem_req_b=job.read("ReqMem", lambda text: total_b(text, n_nodes, cpus)) or memory_b(tres),
+                n_nodes=amounts.n_nodes,
+                cpus=amounts.cpus,
+                gpus=amounts.gpus,
+                gpu_type=amounts.gpu_type,
+                alloc_tres=amounts.alloc_tres,
+                mem_req_b=amounts.mem_req_b,
                 end=ended,
                 elapsed_s=elapsed if started is not None else None,
                 suspended_s=suspended,
@@ -141,23 +133,16 @@ class RunRows:
                 max_rss_b=self.max_rss_b,
                 details=_details_of(job, self._sums, zone, self.unread),
                 steps=tuple(self._sums.kept),
-                uses=self._uses(gpus, started, ended),
+                uses=self._uses(amounts.gpus, started, ended),
             )
         )
 
-    def _uses(self, gpus: GpuCount | None, started: int | None, ended: int | None) -> tuple[AccountedUse, ...]:
+    def _uses(self, gpus: int | None, started: int | None, ended: int | None) -> tuple[AccountedUse, ...]:
         """Return what accounting has of the use of the run's GPUs."""
-        if gpus is None or not gpus.total:
+        if not gpus:
             return ()
-        told = _noted(
-            self.job, "AdminComment", lambda text: jobstats_use(text, gpus.total, started, ended), self.unread
-        )
+        told = _noted(self.job, "AdminComment", lambda text: jobstats_use(text, gpus, started, ended), self.unread)
         return (*(told or ()), *self._peaks.use())
-
-    def _count(self, column: str, tres: Mapping[str, str], name: str) -> int | None:
-        """Return the column where it is a number, else the allocation's count."""
-        own = self.job.whole(column)
-        return count_of_tres(tres, name) if own is None else own
 
     def _interval(self, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
         """Return start and end. Raises ParseError naming the column."""
