@@ -64,7 +64,7 @@ def view_answers(options: argparse.Namespace, config: Config) -> "Iterator[Answe
         yield _HubAnswers(config)
         return
     with _store(options, config) as db:
-        yield _StoreAnswers(db, config, _bring_machine(db, options))
+        yield StoreAnswers(db, config, _bring_machine(db, options))
 
 
 class _HubAnswers:
@@ -111,7 +111,7 @@ def _asked(period: ViewPeriod) -> dict[str, str | int]:
     return {"offset": _offset(period.end)} | {key: value for key, value in asked.items() if value is not None}
 
 
-class _StoreAnswers:
+class StoreAnswers:
     """Views of a store that nothing else writes to."""
 
     def __init__(self, db: "Database", config: Config, unread: "Sequence[str]") -> None:
@@ -151,11 +151,12 @@ class _StoreAnswers:
 
         settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
         tariff = read_tariff(self._config.energy)
-        viewed = look(view_named(name), ViewQuery(self._db, self._window(period), settings, tariff=tariff))
+        viewed = look(view_named(name), ViewQuery(self._db, self.window(period), settings, tariff=tariff))
         notes = [*viewed.document.notes, *self.unread]
         return replace(viewed, document=structs.replace(viewed.document, notes=notes))
 
-    def _window(self, period: ViewPeriod) -> "Window":
+    def window(self, period: ViewPeriod) -> "Window":
+        """Return the window of a period. Raises NoDataError, UsageError."""
         from gpuwaste.views.view_query import stored_window
 
         return stored_window(self._db, period.start, period.end, period.clusters, _offset(period.end))

@@ -47,7 +47,12 @@ def work_page(
     found = SortedRows(page.line)
     for row in _parsed(kind, context, page, found.notes):
         found.add(users.renamed(row) if isinstance(row, JobRecord) else row)
-    rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
+    return page_row(files.scratch, page, kept, found)
+
+
+def page_row(scratch: Path, page: RawPage, kept: Kept, found: SortedRows) -> PageRow:
+    """Return the rows of a page, written to files in the folder `scratch`."""
+    rows = scratch / f"{kept.digest}.{os.getpid()}.json"
     rows.write_text(to_json(job_row(run) for run in found.records.values()), encoding="utf-8")
     steps = _written(rows.with_suffix(".steps.json"), step_rows(found.records.values()))
     uses = _written(rows.with_suffix(".uses.json"), use_rows(found.records.values()))

@@ -22,6 +22,8 @@ from gpuwaste.jobs.run_changes import (
     take_steps,
     take_uses,
 )
+from gpuwaste.slurm.accounting.sacct_table import COLUMNS as LINE_COLUMNS
+from gpuwaste.slurm.accounting.sacct_table import NULL, SEPARATOR
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, mark_of, put_aside
 from gpuwaste.store.hub.lake_store import lake_options
@@ -128,14 +130,18 @@ class HistoryStore:
         self.files = files
 
     @classmethod
-    def open(cls, path: Path, clock: Clock) -> Self:
-        """Open or create the store. Raises StoreError, which names what to do where a hub holds it."""
+    def open(cls, path: Path, clock: Clock, *, memory: str = "") -> Self:
+        """Open or create the store; `memory` limits DuckDB's (256MB). Raises StoreError.
+
+        The error names what to do where a hub holds the file.
+        """
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be created: {error.strerror}") from error
         try:
-            database = Database.open(path, "hub", {"threads": "2"})
+            limit = {"memory_limit": memory} if memory else {}
+            database = Database.open(path, "hub", {"threads": "2", **limit})
         except StoreError as error:
             if "lock on file" not in str(error):
                 raise
@@ -227,6 +233,18 @@ class HistoryStore:
             )
             self._db.run("mark_set", {"key": key, "value": page.mark})
         return page, changed
+
+    def add_lines(self, file: Path) -> None:
+        """Append the jobs of a file with the lines of a `PageTable`, to a store that was new."""
+        columns = {name: JOB_COLUMNS.types[name] for name in LINE_COLUMNS}
+        values = {"file": str(file), "columns": columns, "separator": SEPARATOR, "null": NULL}
+        with self._db.writing():
+            self._db.run("jobs_add_lines", values)
+
+    def drop_repeats(self) -> None:
+        """Leave one row of each run, after `add_lines`."""
+        with self._db.writing():
+            self._db.run("jobs_drop_repeats")
 
     def forget_taken(self) -> None:
         """Begin with a source: clear the record of its stored pages."""

@@ -82,22 +82,24 @@ def _jobs(
 ) -> Iterator[tuple[int, list[str], set[str]]]:
     """Yield the number of a job's line, its texts, and the names of its steps; other lines are left over."""
     key, wanted, unsafe = columns.index("JobIDRaw"), len(columns), [c for c in _UNSAFE if c.encode() in data]
-    last, pending = "", None
+    last, pending, in_step = "", None, False
     for number, line in enumerate(decoded(data).removesuffix("\n").split("\n"), 1):
         text = line.removesuffix("\r") if unsafe else line
         row = text.split(delimiter)
         whole = len(row) == wanted and len(text) < _MAX_LINE and not (unsafe and any(c in text for c in unsafe))
-        job, dot, step = row[key].partition(".") if whole else ("", "", "")
-        if pending is not None and dot:
-            if job == last:
-                pending[2].add("0" if step[:1].isdigit() else step)
-            else:
-                found.leave(number, line)
+        job, dot, step = row[key].partition(".") if len(row) > key else ("", "", "")
+        begins = _is_id(job)
+        if pending is not None and dot and job == last:
+            pending[2].add("0" if step[:1].isdigit() else step)
+            in_step = not whole
             continue
-        if pending is not None:
+        if in_step and not begins:  # a line of the same step
+            continue
+        in_step = False
+        if pending is not None and begins and not dot:
             yield pending
             last, pending = "", None
-        if not dot and _is_id(job):
+        if whole and begins and not dot:
             last, pending = job, (number, row, set[str]())
         elif not header or text != header:
             found.leave(number, line)

@@ -1,0 +1,118 @@
+"""`gpuwaste look`: of Slurm's commands, a file and an earlier look; nothing is written but in its folder."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.cli.test_analyze import sacct_text
+
+from gpuwaste.cli.main import main
+
+SACCT = """\
+import sys, pathlib, datetime
+words = dict(word.partition("=")[::2] for word in sys.argv[1:])
+names = "JobIDRaw JobID User Account Partition State Submit Start End ElapsedRaw NNodes AllocTRES ExitCode".split()
+if "--helpformat" in words:
+    sys.exit(print(*names))
+start, end = (
+    int(datetime.datetime.fromisoformat(words[f"--{name}time"] + "+00:00").timestamp()) for name in ("start", "end")
+)
+with open(pathlib.Path(__file__).with_name("log"), "a") as log:
+    print(start, end, file=log)
+values = end, end, "alice", "proj", "gpu", "COMPLETED", end - 90, end - 60, end - 10, 50, 1, "gres/gpu=2", "0:0"
+row = dict(zip(names, map(str, values)))
+print(words["--delimiter"].join(row.get(name, "") for name in words["--format"].split(",")))
+"""
+"""A sacct with one job in each window, which ends in it."""
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a host on which of Slurm only sacct answers."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "home").mkdir()
+    script = tmp_path / "bin" / "sacct"
+    script.write_text(f"#!{sys.executable}\n{SACCT}", encoding="utf-8")
+    script.chmod(0o755)
+    for name in ("scontrol", "sacctmgr"):
+        other = tmp_path / "bin" / name
+        other.write_text("#!/bin/sh\necho 'access denied' >&2; exit 1\n", encoding="utf-8")
+        other.chmod(0o755)
+    return {
+        "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+        "HOME": f"{tmp_path}/home",
+        "TMPDIR": f"{tmp_path}/home",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def look(place: Path, env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command in a directory."""
+    command = [sys.executable, "-m", "gpuwaste.cli", "look", *words]
+    return subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_slurms_commands_are_read_into_the_folder_and_nothing_else_is_written(
+    tmp_path: Path, slurm: dict[str, str]
+) -> None:
+    """Text and pages say how many jobs there are; a second look asks only for what came since, a third for nothing."""
+    place = tmp_path / "here"
+    place.mkdir()
+    done = look(place, slurm, "-o", "look", "-S", "now-3days")
+    assert done.returncode == 0, done.stderr
+    assert "Jobs of one user only, alice: 4." in done.stdout
+    assert "Nodes and partitions cannot be read: " in done.stdout
+    assert "access denied" in done.stdout
+    folder = place / "look"
+    assert (folder / "look.txt").read_text() in done.stdout.replace("\x1b", "")
+    assert "alice" in (folder / "pages" / "states.html").read_text()
+    assert {path.name for path in place.iterdir()} == {"look"}
+    assert list((tmp_path / "home").iterdir()) == []
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".gpuwaste-look", "accounting", "look.txt", "machine", "pages",
+    ]  # fmt: skip
+    windows = (tmp_path / "bin" / "log").read_text().splitlines()
+    assert len(windows) == 4
+    assert look(place, slurm, "-o", "look", "-S", "now-3days").returncode == 0
+    later = (tmp_path / "bin" / "log").read_text().splitlines()[4:]
+    assert [line.split()[0] for line in later] == [windows[0].split()[1]]
+    again = look(place, slurm | {"PATH": "/nowhere"}, "--from", "look")
+    assert again.returncode == 0, again.stderr
+    assert "alice: 5." in again.stdout
+
+
+def test_a_host_without_slurm_is_told_what_to_do(tmp_path: Path, slurm: dict[str, str]) -> None:
+    """Without sacct there is one line, which names the other way."""
+    done = look(tmp_path, slurm | {"PATH": "/nowhere"}, "-o", "look")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("; on a host without Slurm, read a file: gpuwaste look --from FILE\n")
+
+
+def test_a_file_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a file of sacct the text has the views, whose jobs they are, and that use is unknown."""
+    file = tmp_path / "jobs.txt"
+    file.write_text(sacct_text(28) + "junk\n", encoding="utf-8")
+    assert main(["look", "--from", str(file), "-o", str(tmp_path / "out"), "--time-zone", "UTC"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("\nWaits\n") < out.index("\nEnd states by user and account\n")
+    assert out.endswith(f"{tmp_path}/out/pages/index.html\n")
+    text = " ".join(out.split())
+    assert "84 jobs of 3 users in 1 account, 84 of them with GPUs." in text
+    assert "1 row of jobs.txt could not be read" in text
+    assert "Accounting records no use of GPUs" in text
+    assert "Jobs held 84.0 GPU-hours. Accounting does not record how much of that was idle." in text
+
+
+def test_without_its_extra_there_is_the_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where jinja2 is not installed the last line names the extra, and the text is there."""
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    file = tmp_path / "jobs.txt"
+    file.write_text(sacct_text(2), encoding="utf-8")
+    assert main(["look", "--from", str(file), "-o", str(tmp_path / "out"), "--time-zone", "UTC"]) == 0
+    assert capsys.readouterr().out.endswith("install gpuwaste[look]\n")
+    assert "Waits" in (tmp_path / "out" / "look.txt").read_text()
