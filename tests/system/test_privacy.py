@@ -183,3 +183,22 @@ def test_doctor_proves_operator_rights_on_another_users_job(private: Private) ->
 def _doctor(site: Site, user: str, node: str) -> list[str]:
     argv = site.runtime.command("doctor", "--role", "agent", "--config", str(site.config_path(node)))
     return site.cluster.run(argv, user, node=node, env=site.runtime.env, check=False).stdout.splitlines()
+
+
+def test_look_says_whose_jobs_a_user_sees(private: Private) -> None:
+    """Sacct leaves out others' jobs without an error: alice is told that only hers are read, the operator reads all."""
+    site = private.site
+    found = {}
+    for user in ("alice", "gpuwaste"):
+        folder = site.cluster.directory / "home" / user / "look"
+        done = site.cluster.run(
+            site.runtime.command("look", "-S", "now-1days", "-o", str(folder)),
+            user,
+            env=site.runtime.env,
+            timeout_s=120,
+        )
+        found[user] = " ".join(done.stdout.split())
+    own = "Jobs of one user only, alice: 1. Slurm hides jobs of others (PrivateData); an operator who runs the same"
+    assert own in found["alice"]
+    assert "dave" not in found["alice"]
+    assert "Jobs of all users: 2 jobs of 2 users" in found["gpuwaste"]
