@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = Path("gpuwaste-look")
 _DAYS: Final = "now-30days"
-_MEMORY: Final = "256MB"
-"""What DuckDB may use before it writes to its temporary files, which are in the folder."""
+_DUCKDB: Final = {"threads": "2", "memory_limit": "160MB", "preserve_insertion_order": "false"}
+"""A login node has many users; beyond this memory DuckDB uses temporary files, which are in the folder."""
 _CLUSTER: Final = "cluster"
 
 
@@ -171,12 +171,12 @@ def _report(path: Path, jobs: _Jobs, folder: "LookFolder") -> "LookReport":
     from gpuwaste.store.database import Database
     from gpuwaste.views.unread_rows import unread_rows
 
-    with closing(HistoryStore.open(path, SystemClock(), memory=_MEMORY)) as store:
+    with closing(HistoryStore.open(path, SystemClock(), _DUCKDB)) as store:
         if jobs.source.kind == quick_import.KIND:
             quick_import.import_quickly(store, jobs.source)
         else:
             import_source(store, path, jobs.source)
-    with closing(Database.open(path, "hub", {"threads": "2", "memory_limit": _MEMORY})) as db:
+    with closing(Database.open(path, "hub", _DUCKDB)) as db:
         if db.rows("job_clusters"):
             return _viewed(db, jobs, folder)
         unread = "".join(f": {note}" for note in unread_rows(db)[:1])

@@ -130,8 +130,8 @@ class HistoryStore:
         self.files = files
 
     @classmethod
-    def open(cls, path: Path, clock: Clock, *, memory: str = "") -> Self:
-        """Open or create the store; `memory` limits DuckDB's (256MB). Raises StoreError.
+    def open(cls, path: Path, clock: Clock, options: Mapping[str, str] | None = None) -> Self:
+        """Open or create the store; `options` are settings of DuckDB. Raises StoreError.
 
         The error names what to do where a hub holds the file.
         """
@@ -140,8 +140,7 @@ class HistoryStore:
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be created: {error.strerror}") from error
         try:
-            limit = {"memory_limit": memory} if memory else {}
-            database = Database.open(path, "hub", {"threads": "2", **limit})
+            database = Database.open(path, "hub", {"threads": "2", **(options or {})})
         except StoreError as error:
             if "lock on file" not in str(error):
                 raise
@@ -234,17 +233,18 @@ class HistoryStore:
             self._db.run("mark_set", {"key": key, "value": page.mark})
         return page, changed
 
-    def add_lines(self, file: Path) -> None:
-        """Append the jobs of a file with the lines of a `PageTable`, to a store that was new."""
+    def add_lines(self, files: Sequence[Path]) -> None:
+        """Append the jobs of files with the lines of a `PageTable`, to a store that was new."""
         columns = {name: JOB_COLUMNS.types[name] for name in LINE_COLUMNS}
-        values = {"file": str(file), "columns": columns, "separator": SEPARATOR, "null": NULL}
+        values = {"files": [str(file) for file in files], "columns": columns, "separator": SEPARATOR, "null": NULL}
         with self._db.writing():
             self._db.run("jobs_add_lines", values)
 
     def drop_repeats(self) -> None:
-        """Leave one row of each run, after `add_lines`."""
+        """Leave one row of each run, after `add_lines`, and no submission that waits where its run is known."""
         with self._db.writing():
             self._db.run("jobs_drop_repeats")
+            self._db.run("jobs_drop_waiting")
 
     def forget_taken(self) -> None:
         """Begin with a source: clear the record of its stored pages."""

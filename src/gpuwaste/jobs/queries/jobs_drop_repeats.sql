@@ -1,8 +1,8 @@
--- Leaves one row of each run: one with an end, and of these the last. Windows that follow each other both list the runs
--- that overlap both.
+-- Leaves one row of each run, the one that tells most of it. Windows that follow each other both list the runs that
+-- overlap both, as they were when each was read.
 DELETE FROM jobs
 WHERE rowid NOT IN (
-    SELECT max_by(rowid, rowid + CASE WHEN "end" IS NULL THEN 0 ELSE 1000000000000 END)
+    SELECT max_by(rowid, coalesce("end", 0))
     FROM jobs
     GROUP BY cluster, job_id, run_start
 )
