@@ -7,6 +7,7 @@ one line of JSON.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -19,7 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.history import COLUMNS, jobs, watch
+import psutil
+
+from bench.history import COLUMNS, jobs
 
 TARGET_S: Final = 60.0
 TARGET_MB: Final = 500.0
@@ -29,7 +32,7 @@ PANDAS: Final = "import pandas, sys; print(len(pandas.read_csv(sys.argv[1], sep=
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds and MB: of a run its wall time, processor time and largest resident memory, of an installation its size.
+    """Seconds and MB: of a run its wall time, processor time and largest memory, of an installation its size.
 
     An installation that was not made has None.
     """
@@ -60,7 +63,7 @@ def main() -> int:
             }
         size_mb = text.stat().st_size / 1e6
     print(f"{options.jobs} jobs, {size_mb:.0f} MB of text, load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors")
-    print(f"{'':<24}{'install s':>10}{'MB':>8}{'run s':>9}{'cpu s':>8}{'RSS MB':>8}")
+    print(f"{'':<24}{'install s':>10}{'MB':>8}{'run s':>9}{'cpu s':>8}{'PSS MB':>8}")
     for what, cost in costs.items():
         install = "".join(f"{value or 0:>{width}.0f}" for value, width in ((cost.install_s, 10), (cost.install_mb, 8)))
         print(f"{what:<24}{install}{cost.run_s:9.1f}{cost.cpu_s:8.1f}{cost.memory_mb:8.0f}")
@@ -112,6 +115,17 @@ def measured(command: list[str]) -> Cost:
         raise SystemExit(f"{command}: exit code {process.returncode}")
     cpu_s = sum(after[2:4]) - sum(before[2:4])
     return Cost(None, None, round(took_s, 1), round(cpu_s, 1), round(peak_mb))
+
+
+def watch(process: "subprocess.Popen[bytes]") -> float:
+    """Wait for the end and return the largest memory, in MB, of the process and its children, shared pages once."""
+    peak = 0
+    whole = psutil.Process(process.pid)
+    while process.poll() is None:
+        with contextlib.suppress(psutil.Error):
+            peak = max(peak, sum(p.memory_full_info().pss for p in (whole, *whole.children(recursive=True))))
+        time.sleep(0.5)
+    return peak / 1e6
 
 
 def size_of(folder: Path) -> int:
