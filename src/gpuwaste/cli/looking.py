@@ -192,7 +192,7 @@ def _viewed(db: "Database", jobs: _Jobs, folder: "LookFolder") -> "LookReport":
     from gpuwaste.views.ranking import by_finding
     from gpuwaste.views.view_query import ViewQuery
 
-    answers, period = StoreAnswers(db, Config()), ViewPeriod(jobs.start, jobs.end, ())
+    answers, period = StoreAnswers(db, Config(), ()), ViewPeriod(jobs.start, jobs.end, ())
     window = answers.window(period)
     scope = Scope.of(ViewQuery(db, window))
     first = [whose(scope, jobs.around.viewer), *not_read(jobs.around, str(folder.path))]
