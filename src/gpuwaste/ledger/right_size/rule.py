@@ -58,6 +58,7 @@ class Growths:
             self._rooms[one.steadiness].append(max(one.ratio, one.room))
         for values in (*self._ratios, *self._rooms):
             values.sort()
+        self._bounds: dict[tuple[int, float], float | None] = {}  # asked for each name of a site
 
     @classmethod
     def of(cls, jobs: Iterable[Sequence[Peak]]) -> Self:
@@ -66,6 +67,7 @@ class Growths:
 
     def add(self, grown: Growth) -> None:
         """Add the growth of one more run."""
+        self._bounds.clear()
         insort(self._ratios[grown.steadiness], grown.ratio)
         insort(self._rooms[grown.steadiness], max(grown.ratio, grown.room))
 
@@ -77,6 +79,11 @@ class Growths:
 
     def bound(self, steadiness: int, chance: float = MAX_CHANCE) -> float | None:
         """Return the smallest growth, at least 1, that the next run exceeds with at most this chance; None: unknown."""
+        if (steadiness, chance) not in self._bounds:
+            self._bounds[steadiness, chance] = self._bound(steadiness, chance)
+        return self._bounds[steadiness, chance]
+
+    def _bound(self, steadiness: int, chance: float) -> float | None:
         found = None
         for ratio in reversed(self._ratios[steadiness]):
             if self.chance(steadiness, ratio) > chance:
