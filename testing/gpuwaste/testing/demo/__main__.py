@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.testing import chromium, cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.demo.balance import balance_of
 from gpuwaste.testing.demo.checks import ReportedSite, check_story
 from gpuwaste.testing.demo.lake import check_lake
 from gpuwaste.testing.demo.output import Say, clock, finish, reports
@@ -130,6 +131,9 @@ def _run(arguments: argparse.Namespace, record: Path | None, say: Say) -> int:
             for ending in whole.endings(site, story, album, notes.say):
                 shown |= ending.shown
                 checks += ending.checks
+        balanced = balance_of(site, story, notes.say)
+        shown |= balanced.shown
+        checks += balanced.checks
         code = finish(shown, checks, say, result=arguments.result, facts={"seed": drawn})
         _end(site, arguments, say)
     return code
