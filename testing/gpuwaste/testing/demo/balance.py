@@ -1,4 +1,4 @@
-"""The demo's last part: jobs that hold memory keep GPUs from jobs that wait; where all GPU-hours of the cluster went."""
+"""The demo's last part: jobs that hold memory keep GPUs from others that wait; where all GPU-hours of the cluster went."""
 
 import json
 import time
