@@ -1,4 +1,4 @@
-"""The demo's last part: jobs that hold memory keep GPUs from others that wait; where all GPU-hours of the cluster went."""
+"""The demo's last part: jobs that hold memory keep GPUs from others that wait; the balance of the cluster."""
 
 import json
 import time
