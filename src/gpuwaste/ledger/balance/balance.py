@@ -21,8 +21,9 @@ from gpuwaste.ledger.balance.types import (
 
 def balance(inputs: BalanceInputs) -> BalanceSums:
     """Return the sums of [start, end): the classes of each hour add up to the GPUs of the nodes, to the second."""
-    nodes = _facts(inputs)
-    held = _held_by_run(inputs.holdings)
+    holdings = [held for held in inputs.holdings if held.start < inputs.end]  # later starts are not known yet
+    nodes = _facts(inputs, holdings)
+    held = _held_by_run(holdings)
     times = {name: _stretches(inputs, facts) for name, facts in nodes.items()}
     wanted = []
     kept_on: set[str] = set()
@@ -98,7 +99,7 @@ class _Contested:
         return False
 
 
-def _facts(inputs: BalanceInputs) -> dict[str, NodeFacts]:
+def _facts(inputs: BalanceInputs, holdings: Iterable[Holding]) -> dict[str, NodeFacts]:
     """Return what is known of each node with GPUs, by its name."""
     nodes: dict[str, NodeFacts] = {}
     for span in inputs.nodes:
@@ -107,7 +108,7 @@ def _facts(inputs: BalanceInputs) -> dict[str, NodeFacts]:
     for closure in inputs.closures:
         if closure.node in nodes:
             nodes[closure.node].closures.append(closure)
-    for holding in inputs.holdings:
+    for holding in holdings:
         if holding.node in nodes:
             nodes[holding.node].holdings.append(holding)
     return nodes

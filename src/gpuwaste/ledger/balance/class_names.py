@@ -42,7 +42,7 @@ CLASS_MEANS: Final[Mapping[BalanceClass, str]] = {
     BalanceClass.FREE_PLANNED: "a larger job waits for more GPUs or nodes, and starts here next",
     BalanceClass.FREE_CYCLE: "the job that takes the GPU fits and starts within a minute",
     BalanceClass.FREE_UNKNOWN: "a job waits, and accounting does not show why it does not start here",
-    BalanceClass.FREE: "no job waits that could use the GPU",
+    BalanceClass.FREE: "no waiting job needs the GPU",
     BalanceClass.RESERVED: "the node is in a reservation, and no job of it holds the GPU",
     BalanceClass.MAINTENANCE: "the node is in a maintenance reservation",
     BalanceClass.DRAINED: "the node is drained, and no job holds the GPU any more",

@@ -31,7 +31,7 @@ from gpuwaste.store.database import Database
 
 FAR: Final = 1 << 40
 _LIMIT: Final = re.compile(r"QOS|Assoc|Partition\w{0,40}Limit|Max\w{1,40}Per", re.ASCII)
-_DRAIN: Final = re.compile(r"DRAIN|%|@", re.IGNORECASE)
+_DRAIN: Final = re.compile(r"DRAIN|DRNG|%|@", re.IGNORECASE)
 _DOWN: Final = re.compile(r"DOWN|FAIL|ERROR|NOT_RESP|\*", re.IGNORECASE)
 _MOST_PARTITIONS: Final = 64
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from gpuwaste.ledger.balance.types import CLOSING, BalanceClass, Closure, Holding, NodeSpan
+from gpuwaste.ledger.balance.types import CLOSING, BalanceClass, Closure, Holding, NodeSpan, Run
 
 
 class Free(NamedTuple):
-    """What is free on a node."""
+    """What is free on a node, never less than nothing: a job that requests no memory needs none."""
 
     gpus: int
     cpus: int
@@ -96,7 +96,8 @@ class _State:
         if span is None:
             return None
         allocated = min(span.gpus, self.gpus)
-        free = Free(span.gpus - allocated, span.cpus - self.cpus, span.memory_b - self.memory_b)
+        cpus, memory_b = max(0, span.cpus - self.cpus), max(0, span.memory_b - self.memory_b)
+        free = Free(span.gpus - allocated, cpus, memory_b)
         kept: tuple[tuple[BalanceClass, int], ...] = ()
         if self.kept:
             kept, free = self._keep(free)
@@ -109,7 +110,8 @@ class _State:
             kept = self.kept[key]
             gpus = min(kept.holding.gpus, free.gpus)
             found.append((kept.of, gpus))
-            free = Free(free.gpus - gpus, free.cpus - kept.holding.cpus, free.memory_b - kept.holding.memory_b)
+            cpus, memory_b = free.cpus - kept.holding.cpus, free.memory_b - kept.holding.memory_b
+            free = Free(free.gpus - gpus, max(0, cpus), max(0, memory_b))
         return tuple(found), free
 
     def _closed(self) -> BalanceClass | None:
@@ -160,13 +162,14 @@ def _spans(node: NodeFacts) -> Iterable[tuple[int, int, Any]]:
 def blocker(span: NodeSpan, holdings: Sequence[Holding], of: BalanceClass) -> Holding | None:
     """Return what has the largest share of a node's memory (or CPUs) beyond its share of the GPUs.
 
-    Of several the lowest run's; None without any.
+    Of several the lowest run's; None where each has at most its share.
     """
     memory = of is BalanceClass.FREE_MEMORY
-    whole = max(1, span.memory_b if memory else span.cpus)
+    whole = span.memory_b if memory else span.cpus
 
-    def surplus(held: Holding) -> tuple[float, tuple[int, int]]:
-        share = (held.memory_b if memory else held.cpus) / whole
-        return held.gpus / span.gpus - share, held.run
+    def fairness(held: Holding) -> tuple[int, Run]:
+        """Return its share of GPUs less that of memory, in parts of both totals: exact, so that equal ones are."""
+        return held.gpus * whole - (held.memory_b if memory else held.cpus) * span.gpus, held.run
 
-    return min(holdings, key=surplus, default=None)
+    found = min(holdings, key=fairness, default=None)
+    return None if found is None or fairness(found)[0] >= 0 else found

@@ -1,4 +1,4 @@
-"""Small machines with drawn outages, reservations and runs; what runs hold never exceeds a node.
+"""Small machines with drawn outages, reservations and runs; what runs hold seldom exceeds a node.
 
 Each part is drawn from a seed and its own number, so that a failing case shrinks to fewer of the same parts.
 """
@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 from tests.unit.ledger.balance.happened import Case, Node, Outage, Reservation, Run
-from tests.unit.ledger.balance.reference import HOUR, node_at, runs_on
+from tests.unit.ledger.balance.reference import HOUR
+from tests.unit.ledger.balance.reference_rooms import node_at, runs_on
 
 GIB = 2**30
 START = HOUR - 120
@@ -52,11 +53,11 @@ def drawn_node(draw: Random, name: str) -> list[Node]:
         START - LONG,
         START + LONG,
         draw.choice((1, 2, 4, 4, 8)),
-        mostly(draw, "a100", "v100"),
+        mostly(draw, "a100", "v100", "a100,v100"),
         draw.choice((8, 16)),
         draw.choice((32, 64)) * GIB,
         mostly(draw, ("p",), ("p", "q"), ("q",)),
-        draw.choice((frozenset[str](), frozenset({"nvlink"}))),
+        draw.choice((frozenset[str](), frozenset({"nvlink"}), frozenset({"nvlink", "ib"}))),
     )
     if draw.random() < 0.8:
         return [first]
@@ -90,12 +91,12 @@ def drawn_request(draw: Random, job_id: int) -> Run:
         None,
         None,
         gpus=count * draw.choice((0, 1, 1, 2, 2, 4, 4, 8)) + mostly(draw, 0, 1),
-        cpus=None if rarely(draw) else count * draw.choice((1, 4, 8)),
-        memory=None if rarely(draw) else count * draw.choice((1, 8, 16, 32)) * GIB,
+        cpus=0 if rarely(draw) else count * draw.choice((1, 4, 8)),
+        memory=0 if rarely(draw) else count * draw.choice((1, 8, 16, 32)) * GIB,
         nodes=count,
         gpu_type=mostly(draw, "", "a100", "v100"),
         partitions=mostly(draw, ("p",), ("q",), ("p", "q")),
-        constraint=None if rarely(draw) else mostly(draw, "", "nvlink"),
+        constraint=None if rarely(draw) else mostly(draw, "", "nvlink", "nvlink&ib", "nvlink|ib"),
         reservation=mostly(draw, "", "r"),
         reason=draw.choice(("", "Priority", *REASONS)),
         limit_s=draw.choice((None, 10, 60, 600)),
@@ -120,20 +121,27 @@ def is_room(case: Case, run: Run) -> bool:
 
 
 def drawn_run(draw: Random, case: Case, asked: Run) -> Run | None:
-    """Draw where it ran and what it held there, some beyond its share; it starts once there is room, or not at all."""
+    """Draw where it ran and what it held there, some beyond its share; it starts once there is room, or not at all.
+
+    Of few it is not known where they ran, and few started without room.
+    """
     chosen = sorted(draw.sample(case.names, min(asked.nodes, len(case.names))))
     need = replace(asked, nodes=len(chosen)).share
     need = replace(need, cpus=max(1, need.cpus), memory=max(1, need.memory))
     greedy = mostly(draw, need, replace(need, memory=30 * GIB), replace(need, memory=60 * GIB), replace(need, cpus=15))
     length = mostly(draw, a_length(draw), None)
+    uneven, is_over, is_lost = draw.random() < 0.3, rarely(draw), rarely(draw)
     for delay in range(draw.choice((0, 1, 30, 61, 100)), 300, 30):
         start = asked.waits_from + delay
         end = None if length is None else start + length
         held = dict.fromkeys(chosen, greedy)
-        gpus = need.gpus * len(chosen)
+        if len(chosen) > 1 and uneven:
+            first, last = chosen[0], chosen[-1]
+            held |= {first: replace(greedy, gpus=greedy.gpus + 1), last: replace(greedy, gpus=max(0, greedy.gpus - 1))}
+        gpus = sum(amount.gpus for amount in held.values())
         run = replace(asked, nodes=len(chosen), is_held=False, start=start, end=end, held=held, gpus=gpus)
-        if is_room(case, run):
-            return run
+        if is_over or is_room(case, run):
+            return replace(run, held={}) if is_lost else run
     return None
 
 
@@ -153,15 +161,13 @@ def cases(draw: st.DrawFn) -> Case:
         return Random(f"{seed} {kind} {number}")
 
     names = [f"n{k}" for k in range(1, 1 + draw(st.integers(1, 4)))]
-    gone = source("unknown", 0)
-    start = a_time(gone)
     case = Case(
         START,
         START + LENGTH,
         tuple(node for k, name in enumerate(names) for node in drawn_node(source("node", k), name)),
         tuple(drawn_outage(source("outage", k), names) for k in range(draw(st.integers(0, 2)))),
         tuple(drawn_reservation(source("reservation", k), names) for k in range(draw(st.integers(0, 2)))),
-        unknown=((gone.choice(names), start, start + a_length(gone)),) * (draw(st.integers(0, 3)) == 1),
+        states_from=a_time(source("states", 0)) if draw(st.integers(0, 3)) == 1 else 0,
     )
     for k in range(draw(st.integers(3, 14))):
         case = replace(case, runs=(*case.runs, drawn_job(source("job", k), case, k + 1)))

@@ -24,6 +24,7 @@ class Node:
     end: int
     gpus: int
     gpu_type: str
+    """Several joined by commas: it has GPUs of each."""
     cpus: int
     memory: int
     partitions: tuple[str, ...]
@@ -68,7 +69,7 @@ class Amount:
 NOTHING = Amount(0, 0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One run of a job: what it requested, and on `held` what it got on which node between start and end."""
 
@@ -78,14 +79,14 @@ class Run:
     start: int | None
     end: int | None
     gpus: int
-    """In all, as cpus and memory."""
-    cpus: int | None
-    memory: int | None
+    """In all, as cpus and memory; 0 for none requested."""
+    cpus: int
+    memory: int
     nodes: int = 1
     gpu_type: str = ""
     partitions: tuple[str, ...] = ()
     constraint: str | None = ""
-    """The name of one feature, "" for none; None for one that cannot be read."""
+    """Names of features joined by & (all of them) or | (one of them), "" for none; None for one that cannot be read."""
     reservation: str = ""
     reason: str = ""
     limit_s: int | None = None
@@ -101,7 +102,7 @@ class Run:
     @property
     def share(self) -> Amount:
         """What it needs on each node."""
-        return Amount(up(self.gpus, self.nodes), up(self.cpus or 0, self.nodes), up(self.memory or 0, self.nodes))
+        return Amount(up(self.gpus, self.nodes), up(self.cpus, self.nodes), up(self.memory, self.nodes))
 
     @property
     def is_limited(self) -> bool:
@@ -109,9 +110,14 @@ class Run:
         return self.reason.startswith(LIMIT_WORDS)
 
     @property
-    def is_readable(self) -> bool:
-        """Whether all that decides where it fits is known."""
-        return self.constraint is not None and self.cpus is not None and self.memory is not None
+    def key(self) -> tuple[int, int]:
+        """The job id and the start; for a job that never starts the submission."""
+        return self.job_id, self.submit if self.start is None else self.start
+
+    @property
+    def gpu_nodes(self) -> list[str]:
+        """The nodes on which it gets GPUs."""
+        return [name for name, amount in self.held.items() if amount.gpus]
 
     def holds(self, node: str, t: int) -> bool:
         """Whether it holds something on the node in this second."""
@@ -122,7 +128,7 @@ class Run:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A machine with all that happened on it, and the window [start, end) that is asked about."""
 
@@ -133,8 +139,8 @@ class Case:
     outages: tuple[Outage, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     runs: tuple[Run, ...] = ()
-    unknown: tuple[tuple[str, int, int], ...] = ()
-    """Node, start and end of spans in which nothing is known of its state."""
+    states_from: int = 0
+    """Before this second the states of nodes are not known."""
 
     @cached_property
     def names(self) -> list[str]:
