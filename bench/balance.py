@@ -7,10 +7,12 @@ The alternative is the same view without stored hours, for a single day.
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +35,8 @@ CLUSTER: Final = "bench"
 MONTH_DAYS: Final = 30
 _COPY_HOURS: Final = """
 INSERT INTO balance_hours BY NAME
-SELECT * REPLACE (hour_utc + $shift AS hour_utc) FROM balance_hours WHERE hour_utc >= $since AND hour_utc < $since + 86400
+SELECT * REPLACE (hour_utc + $shift AS hour_utc)
+FROM balance_hours WHERE hour_utc >= $since AND hour_utc < $since + 86400
 """
 _COPY_BLOCKERS: Final = """
 INSERT INTO balance_blockers BY NAME
@@ -58,7 +61,7 @@ def main() -> int:
         figures = {"nodes": options.nodes, "days": options.days, "jobs": counts["jobs"]}
         figures |= kept(store, options.nodes, (now - options.days * DAY_S, now), options.counted_days)
         figures |= timed(store, now, options.runs)
-        figures["rss_mb"] = round(peak_rss_b() / 1e6)
+        figures["rss_mb"] = round(peak_rss_b(os.getpid()) / 1e6)
         store.close()
     print("\n".join(f"{name:24} {value}" for name, value in figures.items()))
     print(json.dumps({"bench": "balance", **figures}))
@@ -103,16 +106,18 @@ def timed(store: HubStore, now: int, runs: int) -> dict[str, Any]:
     for name, days in (("month", MONTH_DAYS), ("year", 365)):
         window = Window(now - days * DAY_S, now, now)
         with store.reader() as db:
-            found[f"{name}_s"] = _median(
-                lambda: look(view_named("balance"), ViewQuery(db, window, LedgerSettings())), runs
-            )
-            found[f"{name}_balance_s"] = _median(lambda: _balance(db, window), runs)
+            found[f"{name}_s"] = _median(partial(_view, db, window), runs)
+            found[f"{name}_balance_s"] = _median(partial(_balance, db, window), runs)
     with store.writing() as db:
         db.run("mark_set", {"key": f"balance:{CLUSTER}", "value": now - 2 * DAY_S}).fetchall()
     with store.reader() as db:
         window = Window(now - DAY_S, now, now)
-        found["day_not_stored_s"] = _median(lambda: _balance(db, window), 1)
+        found["day_not_stored_s"] = _median(partial(_balance, db, window), 1)
     return found
+
+
+def _view(db: Database, window: Window) -> None:
+    look(view_named("balance"), ViewQuery(db, window, LedgerSettings()))
 
 
 def _balance(db: Database, window: Window) -> None:

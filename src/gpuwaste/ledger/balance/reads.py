@@ -45,7 +45,24 @@ def devices_of(db: Database, cluster: str) -> Devices:
 def inputs_of(db: Database, cluster: str, start: int, end: int, devices: Devices = "GPUs") -> BalanceInputs:
     """Return all that the store has of a cluster's GPUs (or CPUs) in [start, end), UTC seconds. Raises StoreError."""
     cpus = devices == "CPUs"
-    spans = [
+    spans = spans_of(db, cluster, start, end, devices)
+    with_gpus = {span.node for span in spans}
+    pooled = with_gpus == {POOL}
+    return BalanceInputs(
+        start,
+        end,
+        spans,
+        [closure for closure in _closures(db, cluster, start, end) if closure.node in with_gpus],
+        list(_holdings(db, cluster, (start, end), with_gpus, cpus=cpus)),
+        list(_waiting(db, cluster, (start, end), cpus=cpus, pooled=pooled)),
+        states_from(machine_known(db, cluster)),
+    )
+
+
+def spans_of(db: Database, cluster: str, start: int, end: int, devices: Devices) -> list[NodeSpan]:
+    """Return the nodes that have what is counted, by time. Raises StoreError."""
+    cpus = devices == "CPUs"
+    return [
         NodeSpan(
             node.node,
             node.since,
@@ -59,17 +76,6 @@ def inputs_of(db: Database, cluster: str, start: int, end: int, devices: Devices
         for node in machine_nodes(db, cluster, start, end, assume_first=True)
         if cpus or node.gpus
     ]
-    with_gpus = {span.node for span in spans}
-    pooled = with_gpus == {POOL}
-    return BalanceInputs(
-        start,
-        end,
-        spans,
-        [closure for closure in _closures(db, cluster, start, end) if closure.node in with_gpus],
-        list(_holdings(db, cluster, (start, end), with_gpus, cpus=cpus)),
-        list(_waiting(db, cluster, (start, end), cpus=cpus, pooled=pooled)),
-        states_from(machine_known(db, cluster)),
-    )
 
 
 def states_from(known: MachineKnown) -> int:

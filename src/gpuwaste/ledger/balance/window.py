@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.machine.machine_reads import machine_known
 from gpuwaste.ledger.balance.balance import balance
 from gpuwaste.ledger.balance.balance_store import NONE_STORED, stored_hours
-from gpuwaste.ledger.balance.reads import inputs_of
+from gpuwaste.ledger.balance.reads import inputs_of, spans_of
 from gpuwaste.ledger.balance.types import BalanceClass, BalanceSums, Devices, GpuKind, HourSum, Run
 from gpuwaste.store.database import Database
 
@@ -77,7 +78,7 @@ def parts_of(
 
 def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
     """Add a cluster to the balance of a window; what lies after now is left out. Raises StoreError."""
-    start, end = found.start, min(found.end, found.now)
+    start, end = _not_known(db, cluster, found), min(found.end, found.now)
     stored = stored_hours(db, cluster) if found.devices == "GPUs" else NONE_STORED
     since = max(stored.since, -(-start // HOUR_S) * HOUR_S)
     until = min(stored.until, end - end % HOUR_S)
@@ -99,6 +100,22 @@ def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBala
         for blocking, gpu_s in sums.blocked.items():
             if blocking.hour < until:
                 found.blocked[Blocker(cluster, blocking.of, blocking.run, blocking.node)] += gpu_s
+
+
+def _not_known(db: Database, cluster: str, found: WindowBalance) -> int:
+    """Count the time before anything is known of a cluster, by kind of GPUs; return when the other time begins."""
+    known, first = machine_known(db, cluster), db.rows("balance_first", {"cluster": cluster})[0]["first"]
+    since = min([found.end, *(at for at in (first, known.nodes or None) if at is not None)])
+    if since <= found.start:
+        return found.start
+    kinds: Counter[tuple[int, int, GpuKind]] = Counter()
+    for span in spans_of(db, cluster, found.start, since, found.devices):
+        kinds[span.since, span.until, span.kind] += span.gpus
+    for (begin, until, kind), gpus in kinds.items():
+        for at in range(found.start, since, found.step_s):
+            seconds = max(0, min(at + found.step_s, since, until) - max(at, begin))
+            found.seconds[Place((at - found.start) // found.step_s, kind, BalanceClass.NOT_KNOWN)] += gpus * seconds
+    return since
 
 
 def _place(place: HourSum, found: WindowBalance) -> Place:
