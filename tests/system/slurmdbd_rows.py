@@ -13,6 +13,7 @@ from gpuwaste.testing.cluster import LoopbackCluster
 
 NO_VAL: Final = 4294967294
 STATES: Final = {
+    "UNKNOWN": 0,
     "DOWN": 1,
     "IDLE": 2,
     "FUTURE": 6,
@@ -46,7 +47,7 @@ def insert(cluster: LoopbackCluster, case: Case) -> None:
     rows = [*_registrations(case, tres["gres/gpu"])]
     rows += [_event(case, outage, tres["gres/gpu"]) for outage in case.outages]
     numbers = {one.name: k + 1 for k, one in enumerate(case.reservations)}
-    rows += [_reservation(one, numbers[one.name]) for one in case.reservations]
+    rows += [_reservation(case, one, numbers[one.name]) for one in case.reservations]
     for run in case.runs:
         rows.append(_job(run, assoc, numbers.get(run.reservation, 0), tres["gres/gpu"]))
         rows += _suspension(run, assoc)
@@ -80,13 +81,20 @@ def _event(case: Case, outage: Outage, gpu: int) -> str:
     return _insert("event", {**times, "node_name": outage.node, "state": state, "reason": "x", "tres": amounts})
 
 
-def _reservation(one: Reservation, number: int) -> str:
+def _reservation(case: Case, one: Reservation, number: int) -> str:
+    """Return the row of a reservation of entire nodes: it has all their CPUs."""
     flags = sum(FLAGS[word] for word in one.flags)
-    times = {"time_start": one.start, "time_end": one.end}
-    names = compressed(one.nodes)
-    return _insert(
-        "resv", {**times, "id_resv": number, "flags": flags, "nodelist": names, "resv_name": one.name, "tres": "1=16"}
-    )
+    cpus = sum({node.name: node.cpus for node in case.nodes}[name] for name in one.nodes)
+    values: dict[str, int | str] = {
+        "time_start": one.start,
+        "time_end": one.end,
+        "id_resv": number,
+        "flags": flags,
+        "nodelist": compressed(one.nodes),
+        "resv_name": one.name,
+        "tres": f"1={cpus}",
+    }
+    return _insert("resv", values)
 
 
 def _job(run: Run, assoc: str, reservation: int, gpu: int) -> str:

@@ -12,11 +12,12 @@ from itertools import pairwise
 from typing import Final
 
 from tests.unit.ledger.balance.happened import ENDLESS, Case, Node, Outage, Reservation, Run
-from tests.unit.ledger.balance.reference import CLASSES, HOUR, node_at, runs_on, second
+from tests.unit.ledger.balance.reference import HOUR
+from tests.unit.ledger.balance.reference_rooms import node_at, runs_on
 
 COLUMNS: Final = ("Allocated", "Down", "PLND Down", "Idle", "Planned")
-COLUMN: Final = dict.fromkeys(CLASSES, "Idle") | {"allocated": "Allocated", "down": "Down", "drained": "Down"}
-"""The column of each class. Planned is of CPUs alone: slurmdbd gives no GPU-second to it."""
+COLUMN: Final = {"allocated": "Allocated", "down": "Down", "drained": "Down"}
+"""The column of each class that is not Idle. Planned is of CPUs alone: slurmdbd gives no GPU-second to it."""
 Columns = Counter[str]
 
 
@@ -29,6 +30,7 @@ class Cause(StrEnum):
     DOWN_IN_MAINTENANCE = "down in a reservation with MAINT"
     BESIDE_RESERVATION = "event and reservation in one hour"
     POWERED_DOWN = "node that is powered down"
+    STARTING = "node that has not registered yet"
 
 
 @dataclass(frozen=True)
@@ -41,22 +43,11 @@ class Move:
     gpu_s: int
 
 
-def by_class(case: Case, start: int, end: int) -> Counter[str]:
-    """Return the GPU-seconds of each class, with all causes of free GPUs in "free": classes change at known times."""
-    found: Counter[str] = Counter()
-    for t, length in _pieces(case, start, end):
-        for name in case.names:
-            one = second(case, name, t)
-            for word, gpus in one.gpus.items() if one else ():
-                found["free" if word.startswith("free") else word] += gpus * length
-    return found
-
-
 def columns(classes: Counter[str]) -> Columns:
     """Return sreport's columns where it agrees with the balance."""
     found = Columns(dict.fromkeys(COLUMNS, 0))
     for word, gpu_s in classes.items():
-        found[COLUMN[word]] += gpu_s
+        found[COLUMN.get(word, "Idle")] += gpu_s
     return found
 
 
@@ -88,6 +79,7 @@ def moves(case: Case, start: int, end: int) -> list[Move]:
         *_down_in_maintenance(case, start, end),
         *_down_beside_reservation(case, start, end),
         *_powered_down(case, start, end),
+        *_takes_jobs(case, start, end),
     ]
     return [row for row in rows if row.gpu_s]
 
@@ -119,9 +111,7 @@ def _left_out(case: Case, start: int, end: int) -> Iterator[Move]:
     """Yield events with MAINT in their state, as slurmctld sets it in such a reservation: they do not count."""
     for outage in case.outages:
         if "MAINT" in outage.state:
-            span = _clipped(outage, start, end)
-            rest = _gpus(case, outage.node, span) * _common(span) - _held(case, outage.node, span)
-            yield Move(Cause.LEFT_OUT, "Down", "Idle", rest)
+            yield Move(Cause.LEFT_OUT, "Down", "Idle", _rest(case, outage.node, _clipped(outage, start, end)))
 
 
 def _down_in_maintenance(case: Case, start: int, end: int) -> Iterator[Move]:
@@ -152,6 +142,14 @@ def _powered_down(case: Case, start: int, end: int) -> Iterator[Move]:
             yield Move(Cause.POWERED_DOWN, "Down", "PLND Down", gpus * _outside(case, outage, start, end))
 
 
+def _takes_jobs(case: Case, start: int, end: int) -> Iterator[Move]:
+    """Yield nodes that are down to sreport alone: slurmctld powers them up for a job, or waits for them to register."""
+    causes = {"IDLE+CLOUD+POWERED_DOWN": Cause.POWERED_DOWN, "UNKNOWN": Cause.STARTING}
+    for outage in _counted(case):
+        if cause := causes.get(outage.state):
+            yield Move(cause, "Idle", "Down", _rest(case, outage.node, _clipped(outage, start, end)))
+
+
 def _outside(case: Case, outage: Outage, start: int, end: int) -> int:
     """Return the seconds of an event outside of reservations, as slurmdbd has them.
 
@@ -173,6 +171,11 @@ def _overlaps(case: Case, outage: Outage, start: int, end: int) -> list[int]:
 def _held(case: Case, name: str, span: tuple[int, int]) -> int:
     """Return the GPU-seconds that runs hold of a node."""
     return sum(run.held[name].gpus * length for t, length in _pieces(case, *span) for run in runs_on(case, name, t))
+
+
+def _rest(case: Case, name: str, span: tuple[int, int]) -> int:
+    """Return the GPU-seconds of a node that no run holds."""
+    return _gpus(case, name, span) * _common(span) - _held(case, name, span)
 
 
 def _counted(case: Case) -> list[Outage]:
@@ -208,7 +211,6 @@ def _pieces(case: Case, start: int, end: int) -> Iterator[tuple[int, int]]:
         return
     rows: list[Node | Outage | Reservation | Run] = [*case.nodes, *case.outages, *case.reservations, *case.runs]
     times = {start, end, *(t for row in rows for t in (row.start, row.end) if t is not None and start < t < end)}
-    times |= {t for _, *span in case.unknown for t in span if start < t < end}
     for t, after in pairwise(sorted(times)):
         yield t, after - t
 

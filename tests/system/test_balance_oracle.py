@@ -9,8 +9,9 @@ from tests.conftest import ClusterFactory
 from tests.system.accounted_case import accounted, set_back
 from tests.system.drawn_days import drawn_day
 from tests.system.lived_day import SLURMD_TIMEOUT_S, live
+from tests.system.read_balance import by_class, read_balance
 from tests.system.slurmdbd_rows import insert, roll_up, sreport
-from tests.system.sreport_columns import Cause, by_class, columns, hours, moves, with_moves
+from tests.system.sreport_columns import Cause, columns, hours, moves, with_moves
 from tests.unit.ledger.balance.happened import Case
 from tests.unit.ledger.balance.reference import HOUR
 
@@ -29,9 +30,10 @@ MOST_DAYS = 40
 def compared(cluster: LoopbackCluster, case: Case) -> Counter[Cause]:
     """Compare each hour with sreport's and return the GPU-seconds that it counts otherwise, by cause."""
     roll_up(cluster, case.start, case.end)
+    sums = read_balance(cluster, case)
     found: Counter[Cause] = Counter()
     for hour in hours(case):
-        agreed, moved = columns(by_class(case, *hour)), moves(case, *hour)
+        agreed, moved = columns(by_class(sums, *hour)), moves(case, *hour)
         assert sreport(cluster, *hour) == with_moves(agreed, moved), f"{hour} {moved} {case}"
         for move in moved:
             found[move.cause] += abs(move.gpu_s)
@@ -68,5 +70,5 @@ def test_a_lived_day_is_that_of_sreport(make_cluster: ClusterFactory) -> None:
     set_back(cluster, BACK_S)
     case = accounted(cluster, began // HOUR * HOUR - BACK_S, -(-ended // HOUR) * HOUR - BACK_S)
     assert Cause.RESERVED_RUN in compared(cluster, case)
-    classes = by_class(case, case.start, case.end)
+    classes = by_class(read_balance(cluster, case), case.start, case.end)
     assert set(classes) == {"allocated", "down", "drained", "reserved", "maintenance", "free"}
