@@ -1,6 +1,7 @@
 """The demo's last part: jobs that hold memory keep GPUs from others that wait; the balance of the cluster."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -60,7 +61,29 @@ def balance_of(site: Site, story: Story, say: Callable[[str], None]) -> Balanced
     words = ["analyze", "--view", "balance", "-S", f"@{int(story.started)}"]
     text = site.gpuwaste(*words, user="root").stdout
     gpus = sum(len(node.minors) for node in site.cluster.nodes.values())
-    return Balanced({f"root$ gpuwaste {' '.join(words)}": text}, tuple(_checks(seen, gpus, hogs, modest)))
+    looked = _look(site)
+    shown = {"alice$ gpuwaste look -S now-2hours": looked, f"root$ gpuwaste {' '.join(words)}": text}
+    return Balanced(shown, (*_checks(seen, gpus, hogs, modest), _look_check(looked, story)))
+
+
+def _look(site: Site) -> str:
+    """Let alice look, without the hub, and return what it printed."""
+    home = site.cluster.directory / "home" / "alice"
+    argv = ["env", "-C", str(home), *site.runtime.command("look", "-S", "now-2hours")]
+    return site.cluster.run(argv, "alice", env=site.runtime.env, timeout_s=120).stdout
+
+
+def _look_check(text: str, story: Story) -> DemoCheck:
+    words = " ".join(text.split())
+    found = re.search(r"Jobs of all users: (\d+)", words)
+    said = "no jobs" if found is None else f"{found[1]} jobs of all users"
+    enough = found is not None and int(found[1]) >= len(story.jobs)
+    return DemoCheck(
+        "gpuwaste look by alice, without the hub",
+        f"{len(story.jobs)} jobs and more",
+        said if "GPU-hours of the machine" in words else f"{said}, no balance",
+        enough and "GPU-hours of the machine" in words,
+    )
 
 
 def _submit(site: Site, job: _MemoryJob, node: str = "") -> int:
