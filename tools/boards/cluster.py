@@ -14,6 +14,7 @@ def board() -> str:
     made.choice("cluster", "label_values(gpuwaste_build_info, cluster)", "Cluster")
     _now(made)
     _day(made)
+    _machine(made)
     _where(made)
     _itself(made)
     return made.text()
@@ -137,6 +138,28 @@ def _day(board: Board) -> None:
         Query(f"sort_desc(sum by (partition) (gpuwaste_hub_day_wasted_gpu_energy_joules{{{_IN}}}))", "{{partition}}"),
         "The part that is known to be wasted.",
         width=12,
+    )
+
+
+def _machine(board: Board) -> None:
+    board.row("Where the machine's GPU-hours went, by the balance")
+    board.lines(
+        "GPUs by class",
+        "none",
+        Query(f"sum by (class) (rate(gpuwaste_hub_gpu_seconds_total{{{_IN}}}[6h]))", "{{class}}"),
+        about="All GPUs, mean of six hours. free_*: free although jobs waited, by cause. An hour is added two hours after "
+        "its end. docs/how-to/balance.md explains the classes.",
+        stacked=True,
+        width=16,
+    )
+    board.bars(
+        "Free although jobs waited, by cause",
+        _HOURS,
+        Query(
+            f'sort_desc(sum by (class) (increase(gpuwaste_hub_gpu_seconds_total{{{_IN}, class=~"free_.+"}}[1d]))) / 3600',
+            "{{class}}",
+        ),
+        "Of the last day. The view balance names the jobs that kept most.",
     )
 
 

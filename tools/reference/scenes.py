@@ -32,6 +32,7 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.advice_config import ModelsConfig
 from gpuwaste.core.bundle_files import CHALLENGER
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.site.cluster_model import Node
@@ -39,6 +40,7 @@ from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import HOUR, record
 from gpuwaste.testing.mail_server import running_mail_server
+from tools import drawn_month
 
 _SURROUNDINGS: Final = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "LANGUAGE": "", "COLUMNS": "100", "NO_COLOR": "1"}
 _LOG: Final = "simulate generate lublin jobs=1000 load=0.8 users=8 overestimate=3 seed=3 -o jobs.swf"
@@ -178,6 +180,17 @@ def _trial(folder: Path) -> Iterator[Mapping[str, str]]:
 
 
 @contextlib.contextmanager
+def _month(folder: Path) -> Iterator[Mapping[str, str]]:
+    """Run a hub that has a month of a small cluster, with its nodes and outages."""
+    slurm = FakeSlurm(node_list=list(drawn_month.NODES), levels={"oper": "Operator"})
+    with running_hub(folder, slurm, clock=_Clock(drawn_month.END + HOUR_S)) as rig:
+        rig.hub.get(ClusterFacts).refresh()
+        drawn_month.store_month(rig.store)
+        with _asked_by_an_operator(rig, folder):
+            yield {}
+
+
+@contextlib.contextmanager
 def _asked_by_an_operator(rig: Rig, folder: Path) -> Iterator[None]:
     """Let the commands of this process ask the hub at its Unix socket as `oper`."""
     (folder / "gpuwaste.toml").write_text(f'[common]\nhub_url = "unix:{rig.socket}"\n', encoding="utf-8")
@@ -203,6 +216,7 @@ SCENES: Final[dict[str, Callable[[Path], AbstractContextManager[Mapping[str, str
     "empty": _empty,
     "log": _log,
     "login": _login,
+    "month": _month,
     "trial": _trial,
 }
 """Name in a page's comment -> what makes the scene; it yields what is printed in place of names of this host."""

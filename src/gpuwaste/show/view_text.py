@@ -21,6 +21,8 @@ from gpuwaste.show.view_document import (
 
 _ROWS: Final = 20
 _NAME: Final = 24
+_LONG_NAME: Final = 40  # on a terminal of so many columns and more:
+_WIDE: Final = 100
 _MEANS: Final = 60
 _CHANGE: Final = ("id", "means", "unit", "before", "after", "difference", "low", "high", "beyond_noise")
 _TEST: Final = {True: "more than noise", False: "within noise", None: UNKNOWN}
@@ -104,7 +106,7 @@ def _cell(value: Cell, unit: str, look: Look) -> str:
     if value is None:
         return UNKNOWN
     if isinstance(value, str):
-        return fit(value, _NAME)
+        return fit(value, _LONG_NAME if look.columns >= _WIDE else _NAME)
     if unit == "UTC s":
         return local_time(value, look.zone)
     if unit in _NO_UNIT:

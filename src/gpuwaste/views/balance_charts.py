@@ -22,10 +22,10 @@ PARTS: Final[Mapping[str, tuple[str, Role]]] = {
     "exempt": ("wasted, exempt", "other"),
     "suspended": ("suspended", "suspended"),
     "unknown": ("allocated, use unknown", "unknown"),
-    "waited": ("free although jobs wait", "failed"),
+    "waited": ("free although jobs wait", "out_of_memory"),
     "free": ("free, no job waits", "muted"),
     "reserved": ("reserved, not used", "third"),
-    "away": ("down, drained, maintenance", "node_fail"),
+    "away": ("not in service", "node_fail"),
     "not_known": ("not known", "unknown"),
 }
 """The parts of the one bar, with name and role."""
@@ -62,7 +62,7 @@ def blockers(jobs: Sequence[StrandingJob], unit: str) -> Iterator[Bars]:
     shown = jobs[:SHOWN]
     if shown:
         roles: Mapping[BalanceClass, tuple[str, Role]] = {
-            BalanceClass.FREE_MEMORY: ("by memory", "failed"),
+            BalanceClass.FREE_MEMORY: ("by memory", "out_of_memory"),
             BalanceClass.FREE_CPUS: ("by CPUs", "timeout"),
         }
         series = [

@@ -9,13 +9,17 @@ from markupsafe import Markup
 from gpuwaste.show.chart import Axis, Bars
 from gpuwaste.show.charts import frame
 from gpuwaste.show.charts.frame import LINE, Drawn, Plot, Sheet
-from gpuwaste.show.charts.labels import label, listed, width
+from gpuwaste.show.charts.labels import SIZE, label, lines_of, listed, width
 from gpuwaste.show.charts.scale import Linear, LogScale, Scale, value_words
 from gpuwaste.show.charts.slots import Slot, fewer, names_of, place_words, slot_words, slots_of, summary
-from gpuwaste.show.charts.svg import element, group, joined, number, titled
+from gpuwaste.show.charts.svg import element, group, joined, number, shown, titled
 
 _HEIGHT: Final = 260
 _ROW: Final = 24
+_TALL_ROW: Final = 34
+"""Pixels of a row if names take two lines."""
+_BAR: Final = 18
+_NAME_LINE: Final = 14
 _MOST_ROWS: Final = 40
 _SHORT_NAME: Final = 6
 _WIDEST: Final = 72.0
@@ -121,19 +125,34 @@ def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, s
     scale = _value_scale(chart.y, slots, stacked=chart.stacked)
     left = frame.room_for_names(texts, sheet.width * 0.36)
     totals = [_total(chart, slot) for slot in slots]
-    plot = Plot(left, y + 2, sheet.width - left - max(width(total) for total in totals) - 14, _ROW * len(slots))
-    layout = _Layout(plot, scale, [(plot.top + index * _ROW + 3, _ROW - 6) for index in range(len(slots))], lying=True)
+    names = [lines_of(text, left - 8, SIZE) for text in texts]
+    row = _ROW if all(len(lines) == 1 for lines in names) else _TALL_ROW
+    plot = Plot(left, y + 2, sheet.width - left - max(width(total) for total in totals) - 14, row * len(slots))
+    begin = plot.top + (row - _BAR) / 2
+    layout = _Layout(plot, scale, [(begin + index * row, _BAR) for index in range(len(slots))], lying=True)
     parts = [
         frame.level_axis(scale, plot, frame.axis_words(chart.y, sheet.zone), sheet.room, across=True),
         _marks(chart, slots, texts, layout, sheet.key),
     ]
-    for index, (slot, text, total) in enumerate(zip(slots, texts, totals, strict=True)):
+    for index, (slot, lines, total) in enumerate(zip(slots, names, totals, strict=True)):
         base = layout.areas[index][0] + 13
-        parts.append(label(text, left - 8, {"x": left - 8, "y": base, "class": "tick end"}))
+        parts.append(_name(lines, texts[index], left - 8, base))
         cap = _CAP if None in slot.values else 0
         end = plot.x(scale.at(_highest(slot, stacked=chart.stacked))) + cap
         parts.append(element("text", {"x": end + 6, "y": base, "class": "tick"}, total))
     return joined(parts), plot.bottom + 2 * LINE + 6
+
+
+def _name(lines: Sequence[str], text: str, x: float, base: float) -> Markup:
+    """Return the name of a row, which ends at `x`, in one or two lines; where it is cut all of it is the title."""
+    if len(lines) == 1:
+        return label(text, x, {"x": x, "y": base, "class": "tick end"})
+    title = [] if " ".join(lines) == shown(text) else [element("title", {}, shown(text))]
+    heights = (base - _NAME_LINE / 2, base + _NAME_LINE / 2)
+    return joined(
+        element("text", {"x": x, "y": y, "class": "tick end"}, *title, line)
+        for line, y in zip(lines, heights, strict=True)
+    )
 
 
 def _marks(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], layout: _Layout, key: str) -> Markup:

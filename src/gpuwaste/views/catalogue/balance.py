@@ -27,7 +27,7 @@ SENTENCES: Final = (
     ),
     (
         "In {waited_hours+} {devices} were free although jobs waited"
-        "[; the largest cause: {top_cause}][ ({top_cause_hours})]."
+        "[; the largest part: {top_cause}][ ({top_cause_hours})]."
     ),
     (
         "Job {blocker} kept {blocker_hours} on {blocker_nodes} from jobs that waited"
@@ -49,7 +49,7 @@ _MEANS: Final = {
     "away": "down, drained or in maintenance",
 }
 _NOTES: Final = (
-    "Each second of each GPU is in one class; the classes add up to nodes x GPUs x time.",
+    "Each second of each {device} is in one class; the classes add up to nodes x {device}s x time.",
     (
         "Free although jobs wait: never more than the waiting jobs request. A cause is named only where a waiting "
         "job would have fitted but for it."
@@ -92,11 +92,17 @@ def answer(asking: ViewQuery) -> Answer:
     _add_blocker(facts, jobs, unit)
     charts: list[Chart] = [charting.bar(parts, TITLE)]
     if causes.names:
-        series = [Series(name="free although jobs wait", role="failed", y=[round(hours, 3) for hours in causes.values])]
+        series = [
+            Series(
+                name="free although jobs wait",
+                role=charting.PARTS["waited"][1],
+                y=[round(hours, 3) for hours in causes.values],
+            )
+        ]
         charts.append(sideways(_CAUSES_TITLE, causes.names, unit, series, of="Cause"))
     charts += [*charting.blockers(jobs, unit), *charting.by_day(window, found), *charting.by_kind(found)]
     table = list(_rows(by_class, use, machine_s, found.devices))
-    return Answer(facts, columns, table, charts, [*_NOTES, *_doubts(asking, found)], weight=OVERVIEW + 1)
+    return Answer(facts, columns, table, charts, [*_notes(asking, found)], weight=OVERVIEW + 1)
 
 
 def _columns(unit: str) -> Sequence[Column]:
@@ -140,9 +146,10 @@ def _rows(
     for name in USES:
         if name == "unexplained":
             for cause, ms in use.causes.items():
-                yield _row("allocated", f"wasted: {cause_text(cause)}", ms / _MS, machine_s)
+                yield _row("allocated, wasted", cause_text(cause), ms / _MS, machine_s)
         elif use.uses[name]:
-            yield _row("allocated", USES[name], use.uses[name] / _MS, machine_s)
+            group, _, of = USES[name].rpartition(", ")
+            yield _row(f"allocated, {group}" if group else "allocated", of, use.uses[name] / _MS, machine_s)
     for group, classes in charting.GROUPS.items():
         for of in classes if group != "allocated" else ():
             if by_class[of]:
@@ -166,8 +173,9 @@ def _add_blocker(facts: ViewFacts, jobs: Sequence[StrandingJob], unit: str) -> N
         facts.add("blocker_gpus", f"{job.gpus} of {job.node_gpus} GPUs", "", "GPUs that it held on a node")
 
 
-def _doubts(asking: ViewQuery, found: WindowBalance) -> Iterator[str]:
-    """Yield what is estimated or assumed."""
+def _notes(asking: ViewQuery, found: WindowBalance) -> Iterator[str]:
+    """Yield how it is counted, and what is estimated or assumed."""
+    yield from (note.format(device=found.devices[:-1]) for note in _NOTES)
     for cluster in _clusters(asking):
         known = machine_known(asking.db, cluster)
         if known.inferred:

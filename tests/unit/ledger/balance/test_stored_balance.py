@@ -132,7 +132,7 @@ def test_the_view_adds_up_and_names_the_job(store: HubStore) -> None:
     assert len(hours) == len(document.rows)
     assert sum(hours) * HOUR == pytest.approx(8 * (NOW - DAY), abs=1e-6)
     text = " ".join(document.narrative)
-    assert "the largest cause: memory of the node taken." in text
+    assert "the largest part: memory of the node taken." in text
     assert "Job 1 of alice (physics) kept 10.0 GPU-hours on a from jobs that waited" in text
     assert "94 % of the memory with 1 of 4 GPUs" in text
 
