@@ -7,6 +7,7 @@ The pages are of a hub on loopback with drawn jobs, seen by Debian's Chromium (m
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,17 +26,35 @@ ALICE: Final = 1001
 OPERATOR: Final = 1004
 KTH: Final = "KTH-SP2-1996-2.1-cln"
 ATLAS: Final = "LLNL-Atlas-2006-2.1-cln"
+CURIE: Final = "CEA-Curie-sample-2012-06_07.with_status"
+
+
+class Charts(NamedTuple):
+    """A log, a view of it, its charts' files with the names of the pictures, and options of the command."""
+
+    log: str
+    view: str
+    files: Mapping[str, str]
+    options: tuple[str, ...] = ()
+
+
 CHARTS: Final = (
-    (KTH, "jobs", "jobs.svg"),
-    (KTH, "queue", "queue.svg"),
-    (KTH, "sizes", "sizes.svg"),
-    (KTH, "waits", "waits.2.svg"),
-    (KTH, "states", "states.svg"),
-    (KTH, "limits", "limits.svg"),
-    (ATLAS, "sizes", "sizes.svg"),
-    (ATLAS, "states", "states.svg"),
+    Charts(KTH, "jobs", {"jobs.svg": "kth-jobs.svg"}),
+    Charts(KTH, "queue", {"queue.svg": "kth-queue.svg"}),
+    Charts(KTH, "sizes", {"sizes.svg": "kth-sizes.svg"}),
+    Charts(KTH, "waits", {"waits.2.svg": "kth-waits.svg"}),
+    Charts(KTH, "states", {"states.svg": "kth-states.svg"}),
+    Charts(KTH, "limits", {"limits.svg": "kth-limits.svg"}),
+    Charts(KTH, "balance", {"balance.2.svg": "kth-balance-causes.svg", "balance.3.svg": "kth-balance-days.svg"}),
+    Charts(
+        CURIE,
+        "balance",
+        {"balance.2.svg": "curie-balance-causes.svg", "balance.3.svg": "curie-balance-days.svg"},
+        ("-S", "1971-05-22", "-E", "1971-06-15", "--time-zone", "UTC"),
+    ),
+    Charts(ATLAS, "sizes", {"sizes.svg": "llnl-sizes.svg"}),
+    Charts(ATLAS, "states", {"states.svg": "llnl-states.svg"}),
 )
-"""Log, view, and the chart's file."""
 
 
 class Picture(NamedTuple):
@@ -61,8 +80,8 @@ def main() -> int:
         sys.stderr.write(f"pictures: {reason}\n")
         return 1
     PICTURES.mkdir(exist_ok=True)
-    for log, view, file in CHARTS:
-        _draw_chart(log, view, file)
+    for charts in CHARTS:
+        _draw_charts(charts)
     slurm = FakeSlurm(node_list=list(NODES), levels={"oper": "Operator"})
     with tempfile.TemporaryDirectory() as folder, running_hub(Path(folder), slurm, clock=ShiftedClock(NOW)) as rig:
         store_ended(rig)
@@ -73,15 +92,17 @@ def main() -> int:
     return 0
 
 
-def _draw_chart(log: str, view: str, file: str) -> None:
-    """Write the chart of a view of a public log; without the log it stays."""
-    source = find(f"swf/{log}.swf.xz")
+def _draw_charts(charts: Charts) -> None:
+    """Write charts of a view of a public log; without the log they stay."""
+    source = find(f"swf/{charts.log}.swf.xz")
     if source is None:
-        sys.stderr.write(f"pictures: no {log}: make data fetches it\n")
+        sys.stderr.write(f"pictures: no {charts.log}: make data fetches it\n")
         return
     with tempfile.TemporaryDirectory() as folder:
-        gpuwaste(["analyze", "--swf", str(source), "--view", view, "--html", f"{folder}/pages"])
-        shutil.copy(Path(folder) / "pages" / file, PICTURES / f"{log.partition('-')[0].lower()}-{view}.svg")
+        words = ["analyze", "--swf", str(source), "--view", charts.view, *charts.options]
+        gpuwaste([*words, "--html", f"{folder}/pages"])
+        for file, picture in charts.files.items():
+            shutil.copy(Path(folder) / "pages" / file, PICTURES / picture)
 
 
 def _take(browser: Browser, rig: Rig, shot: Picture) -> None:

@@ -5,8 +5,10 @@ from typing import Any, Final
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.jobs.machine import machine_store
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.run_key import RunKey
+from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.hub_rows import batch, hour, record
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
@@ -25,7 +27,10 @@ _EVIL: Final = (
 
 
 def fill(rig: Rig, now: int) -> None:
-    """Store the jobs; `now` is a whole hour, UTC seconds."""
+    """Store the node and the jobs; `now` is a whole hour, UTC seconds."""
+    with rig.store.writing() as db:
+        node = Node("gpu1", 64, 512 << 30, {"a100": 8}, partitions=("gpu",))
+        machine_store.write_nodes(db, "gw", [node], now - 40 * DAY_S)
     _train(rig, WASTEFUL, now - 9 * HOUR_S, 6, name="train")
     for place in range(1, 7):
         _train(rig, WASTEFUL - place * 10, now - place * DAY_S, 2 + place % 3, name="train", busy=place % 3)

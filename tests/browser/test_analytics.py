@@ -9,7 +9,11 @@ from tests.browser.scene import OPER
 from tests.browser.window import SCHEMES, Scheme, keep_picture, show
 from tests.integration.hub.rig import Rig
 
-PAGES = {"dashboard": "/analytics?days=7", "view-jobs": "/analytics/jobs?days=30"}
+PAGES = {
+    "dashboard": "/analytics?days=7",
+    "view-jobs": "/analytics/jobs?days=30",
+    "view-balance": "/analytics/balance?days=30",
+}
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -47,7 +51,7 @@ def test_the_charts_come_after_the_page(reader: Readers) -> None:
     found = reader(OPER)
     found.open("/analytics?days=365")
     found.page.wait_for_selector(".dashboard svg.chart")
-    assert "GPU-hours of jobs were wasted" in found.page.locator("h1").inner_text()
+    assert "GPU-hours of the machine" in found.page.locator("h1").inner_text()
     assert found.page.locator("h1").count() == 1
     found.page.get_by_role("link", name="Which accounts and users waste GPU-hours, and by what?").click()
     found.page.wait_for_url("**/analytics/waste?days=365")

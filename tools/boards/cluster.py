@@ -147,8 +147,8 @@ def _machine(board: Board) -> None:
         "GPUs by class",
         "none",
         Query(f"sum by (class) (rate(gpuwaste_hub_gpu_seconds_total{{{_IN}}}[6h]))", "{{class}}"),
-        about="All GPUs, mean of six hours. free_*: free although jobs waited, by cause. An hour is added two hours after "
-        "its end. docs/how-to/balance.md explains the classes.",
+        about="All GPUs, mean of six hours; free_* are those that were free although jobs waited, by cause. "
+        "An hour is added two hours after its end. docs/how-to/balance.md explains the classes.",
         stacked=True,
         width=16,
     )
@@ -156,7 +156,7 @@ def _machine(board: Board) -> None:
         "Free although jobs waited, by cause",
         _HOURS,
         Query(
-            f'sort_desc(sum by (class) (increase(gpuwaste_hub_gpu_seconds_total{{{_IN}, class=~"free_.+"}}[1d]))) / 3600',
+            f'sum by (class) (increase(gpuwaste_hub_gpu_seconds_total{{{_IN}, class=~"free_.+"}}[1d])) / 3600',
             "{{class}}",
         ),
         "Of the last day. The view balance names the jobs that kept most.",
