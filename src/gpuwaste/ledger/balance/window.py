@@ -64,16 +64,22 @@ def parts_of(
 ) -> Iterator[tuple[int, int, BalanceSums]]:
     """Yield the balance of a time in parts of at most a day, each with its edges; its sums can go beyond the end.
 
-    Raises StoreError.
+    The days before the first run are one part. Raises StoreError.
     """
     start, end = edges[0], min(edges[1], now)
+    first = _first_day(db, cluster)
     while start < end:
-        until = min(end, start - start % DAY_S + DAY_S)
+        until = min(end, max(first, start - start % DAY_S + DAY_S))
         if until % HOUR_S and until - until % HOUR_S > start:
             until -= until % HOUR_S
         ahead = until if until % HOUR_S else max(until, min(until + LOOKAHEAD_S, now))
         yield start, until, balance(inputs_of(db, cluster, start, ahead, devices))
         start = until
+
+
+def _first_day(db: Database, cluster: str) -> int:
+    first = db.rows("balance_first", {"cluster": cluster})[0]["first"] or 0
+    return int(first - first % DAY_S)
 
 
 def add_window(db: Database, cluster: str, found: WindowBalance) -> None:

@@ -12,7 +12,7 @@ from gpuwaste.ledger.balance.balance_store import stored_hours
 from gpuwaste.ledger.balance.findings import STRAND_FINDINGS
 from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.balance.types import BalanceClass as Of
-from gpuwaste.ledger.balance.window import WindowBalance, add_window
+from gpuwaste.ledger.balance.window import WindowBalance, add_window, parts_of
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.job_document import job_document
 from gpuwaste.ledger.reports.report_builder import report_document
@@ -86,6 +86,16 @@ def test_stored_hours_give_what_is_computed(store: HubStore) -> None:
         assert stored_hours(db, "gw") == (DAY, NOW - NOW % HOUR)
     after = window(store, *asked)
     assert (after.seconds, after.blocked) == (before.seconds, before.blocked)
+
+
+def test_the_time_before_the_first_run_is_one_part(store: HubStore) -> None:
+    """A year with a day of jobs is computed in few parts, and all of its GPU-seconds are counted."""
+    since = DAY - 364 * 86400
+    with store.reader() as db:
+        assert [part[:2] for part in parts_of(db, "gw", (since, DAY + 86400), NOW)] == [
+            (since, DAY), (DAY, DAY + 86400)
+        ]  # fmt: skip
+    assert window(store, since, DAY + 86400).by_class().total() == 8 * 365 * 86400
 
 
 def test_a_run_that_accounting_tells_late_is_counted(store: HubStore) -> None:
