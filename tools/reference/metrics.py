@@ -35,6 +35,7 @@ from gpuwaste.jobs.events.event_store import Behind
 from gpuwaste.jobs.gpu_assignments import question_families
 from gpuwaste.jobs.importers.accounting_importer import QuarantinedRows, accounting_families
 from gpuwaste.ledger import judging
+from gpuwaste.ledger.balance.balance_metrics import BalanceCounter
 from gpuwaste.ledger.tally import Tally
 from gpuwaste.ledger.waste_day import families
 from gpuwaste.net.health_types import PredictionHealth
@@ -111,6 +112,7 @@ def hub_rows() -> Iterator[Row]:
         *kept_families({("pass", True): 1}),
         *model_families(model, 0.0),
         *families({("gpu", ""): Tally()}),
+        *BalanceCounter().metrics(),
         *judging.families(judging.JudgingProgress(0, 1.0), 0),
         *outlet_sender.families([standing], 0),
         *inlet_parts.families({"storage": inlet}, 0),

@@ -150,8 +150,10 @@ def _name(lines: Sequence[str], text: str, x: float, base: float) -> Markup:
     title = [] if " ".join(lines) == shown(text) else [element("title", {}, shown(text))]
     heights = (base - _NAME_LINE / 2, base + _NAME_LINE / 2)
     return joined(
-        element("text", {"x": x, "y": y, "class": "tick end"}, *title, line)
-        for line, y in zip(lines, heights, strict=True)
+        [
+            element("text", {"x": x, "y": y, "class": "tick end"}, *title, line)
+            for line, y in zip(lines, heights, strict=True)
+        ]
     )
 
 
