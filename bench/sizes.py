@@ -5,7 +5,7 @@ plain rules: the highest of the last runs, and that with a fifth more. GPU memor
 day of 144 pods that serve models: a part of a pod's time counts as a run, and the parts before it as such jobs; the
 largest peak is 47 GiB, so the GPU is taken to have 48, and half, two thirds and five sixths of it as the smaller
 sizes. Time limits are from logs of the Parallel Workloads Archive: such jobs are those of one user, size and limit.
-Then one line of JSON.
+Then one line of JSON. `--pass` measures the pass of the hub instead.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import Final
 
 from tools.data.places import find
 
+from bench.sizes_pass import NODES, measure
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 from gpuwaste.ledger.right_size.findings.time_limit_longer_than_needed import GAIN
 from gpuwaste.ledger.right_size.rule import MIN_RUNS, WINDOW, Growth, Growths, Peak, growth, need_of
@@ -182,7 +183,13 @@ def limited_runs(path: Path) -> Iterator[Run]:
 def main() -> int:
     """Replay each data set and print what each rule comes to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
+    parser.add_argument("--pass", dest="hub_pass", action="store_true", help="measure the hub's pass instead")
+    parser.add_argument("--home", type=Path, help="directory that keeps the store of --pass for another run")
+    parser.add_argument("--nodes", type=int, default=NODES, help="nodes of the site of --pass (default: %(default)s)")
+    options = parser.parse_args()
+    if options.hub_pass:
+        print(json.dumps({"bench": "sizes", "pass": measure(options.home, options.nodes)}))
+        return 0
     told = []
     sets: list[tuple[str, str, Callable[[Path], Iterator[Run]], dict[str, Size]]] = [
         (f"GPU memory, GenTD26 by {minutes} min", MEMORY, partial(pod_parts, minutes=minutes), memory_rules())

@@ -183,6 +183,12 @@ class PolicyCase(PolicyEffect):
     overrides_used: bool = False  # an override was given, but today's overrides are used up
     steps: list[DecisionStep] = field(default_factory=list)
 
+    @property
+    def silent(self) -> bool:
+        """Whether the user sees nothing: by the mode, an old history, or a rule that held everything back."""
+        held = bool(self.held) and self.action not in TOLD
+        return self.policy.mode not in TOLD or self.facts.stale or held
+
     def weigh(self) -> None:
         """Set action and would_be by the triggers."""
         self.would_be = self.action = max((t.action for t in self.triggers), key=RANK.__getitem__, default="pass")

@@ -23,6 +23,16 @@ class SizeTable:
         object.__setattr__(self, "_of", found)
 
     def of(self, request: JobRequest) -> list[SizeRow]:
-        """Return the rows for jobs as requested; any type of GPU where none is requested."""
+        """Return the rows for jobs as requested, in the same partition; any type of GPU where none is requested."""
         rows = self._of.get((request.user, normal_name(request.name), request.gpus), ())
-        return [row for row in rows if request.gpu_type in {"", row.gpu_type}]
+        return [row for row in rows if row.partition == request.partition and _smaller(row, request)]
+
+
+def _smaller(row: SizeRow, request: JobRequest) -> bool:
+    """Return whether a row requests less than a submission, or what that leaves open."""
+    amounts = (
+        (row.time_limit_s, request.time_limit_s), (row.mem_b, request.mem_b), (row.cpus, request.cpus)
+    )  # fmt: skip
+    return request.gpu_type in {"", row.gpu_type} and all(
+        enough is None or asked is None or enough < asked for enough, asked in amounts
+    )

@@ -1,7 +1,6 @@
--- How long jobs waited for each GPU type by their number of GPUs, of those that started after $from_s: seconds at the
+-- How long jobs on $cluster waited for each GPU type by their number of GPUs, of those that started after $from_s: seconds at the
 -- median and the 90th percentile, and the partition in which most of them ran. Array tasks count once per array.
 SELECT
-    cluster,
     gpu_type,
     gpus,
     count(*) AS jobs,
@@ -11,13 +10,12 @@ SELECT
     list_distinct(list("partition")) AS partitions
 FROM (
     SELECT
-        cluster,
         gpu_type,
         gpus,
         any_value("partition") AS "partition",
         min(greatest("start" - greatest(coalesce(eligible, submit), submit), 0)) AS waited_s
     FROM jobs
-    WHERE "start" > $from_s AND gpus > 0 AND gpu_type <> '' AND NOT contains(gpu_type, ',') AND coalesce(reservation, '') = ''
-    GROUP BY cluster, gpu_type, gpus, coalesce(array_job_id, job_id)
+    WHERE cluster = $cluster AND "start" > $from_s AND gpus > 0 AND gpu_type <> '' AND NOT contains(gpu_type, ',') AND coalesce(reservation, '') = ''
+    GROUP BY gpu_type, gpus, coalesce(array_job_id, job_id)
 )
-GROUP BY cluster, gpu_type, gpus
+GROUP BY gpu_type, gpus

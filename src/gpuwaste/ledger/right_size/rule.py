@@ -29,8 +29,7 @@ STEADY: Final = (1.05, 1.25, 2.0)
 """Classes of jobs by the highest of the last peaks over their median."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(NamedTuple):
     """The most that one run used of a resource, and what it was given, in the same unit; UTC seconds."""
 
     used: float
@@ -92,6 +91,9 @@ class Growths:
         return None if found is None else max(found, 1.0)
 
 
+_NO_GROWTHS: Final = Growths()
+
+
 def growths(peaks: Sequence[Peak]) -> list[Growth]:
     """Return the growth of each run that had MIN_RUNS runs before it; the peaks are in order of their end."""
     ends = [peak.end for peak in peaks]
@@ -101,7 +103,7 @@ def growths(peaks: Sequence[Peak]) -> list[Growth]:
 
 def growth(before: Sequence[Peak], peak: Peak) -> Growth | None:
     """Return the growth of a run over those that had ended; None for too few, as `need_of`."""
-    need = need_of(before, Growths())
+    need = need_of(before, _NO_GROWTHS)
     return None if need is None else Growth(need.steadiness, peak.used / need.highest, peak.given / need.highest)
 
 

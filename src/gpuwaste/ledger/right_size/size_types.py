@@ -35,11 +35,15 @@ class SizeRow(Struct, kw_only=True, frozen=True):
     """A smaller request that the last runs of such jobs would have fitted."""
 
     user: _Name
+    partition: Annotated[_Name, Meta(description="Where the newest of these runs was; its limits allow the request.")]
     name: Annotated[_Name, Meta(description="Of the jobs, without what changes from run to run.")]
     gpus: Annotated[int, Meta(ge=1, le=1 << 20)]
     gpu_type: _Name
     option: Annotated[str, Meta(max_length=512, description="The options of sbatch.")]
     runs: Annotated[int, Meta(ge=1, description="The runs compared.")]
+    time_limit_s: Annotated[int | None, Meta(description="The time limit that `option` requests, if any.")] = None
+    mem_b: Annotated[int | None, Meta(description="The memory that `option` requests, if any.")] = None
+    cpus: Annotated[int | None, Meta(description="The CPUs of the job that `option` requests, if any.")] = None
 
 
 class SizeTableAnswer(Document, kw_only=True, frozen=True):

@@ -3,55 +3,77 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Final, NamedTuple
 
 from gpuwaste.jobs.history.job_names import normal_name
 from gpuwaste.ledger.right_size.gpu_sizes import GpuSize
 from gpuwaste.ledger.right_size.rule import GpuActivity, Growths, Need, Peak, need_of
 from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.run_key import RunKey
 
 COMPLETED: Final = "COMPLETED"
 _JOB: Final = (
     "cluster", "job_id", "submit", "printed_id", "user", "account", "partition", "name", "submit_line", "gpus",
-    "gpu_type", "n_nodes", "cpus", "mem_req_b", "time_limit_s", "state", "total_cpu_s",
+    "gpu_type", "n_nodes", "cpus", "mem_req_b", "time_limit_s", "state",
 )  # fmt: skip
 GroupKey = tuple[str, str, str, int, str]
 """Cluster, user, normalised name, GPUs, GPU type."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizedRun:
-    """One run that ended: what it was given and what it used; None is "not known"."""
+class SizedRun(NamedTuple):
+    """One run that ended, a row of query right_size_runs: what it was given and what it used; None is "not known"."""
 
-    job: JobRecord
+    cluster: str
+    job_id: int
+    run_start: int
+    submit: int
+    printed_id: str
+    user: str
+    account: str
+    partition: str
+    name: str
+    submit_line: str
+    gpus: int
+    gpu_type: str
+    n_nodes: int | None
+    cpus: int | None
+    mem_req_b: int | None
+    time_limit_s: int | None
+    state: str
     ended: int
     ran_s: float
+    total_cpu_s: float | None
     gpu_mem_b: int | None
     gpu_total_b: int | None
-    activity: GpuActivity | None
+    busy: float | None
+    sm_share: float | None
+    dram_share: float | None
+    power_ratio: float | None
     host_mem_b: int | None  # on the node with the most
+    by_jobstats: bool  # whether its GPUs' figures are those of jobstats: no agent reported
     whole_node: bool
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Return the run of a row of query right_size_runs."""
-        width = row["power_ratio"] if row["sm_share"] is None else row["sm_share"]
-        busy = row["busy"]
-        activity = (
-            None if busy is None else GpuActivity(busy, 1.0 if width is None else min(width, 1.0), row["dram_share"])
-        )
-        job = JobRecord(start=row["run_start"], **{name: row[name] for name in _JOB})
-        same = {name: row[name] for name in ("ended", "ran_s", "gpu_mem_b", "gpu_total_b", "host_mem_b", "whole_node")}
-        return cls(job=job, activity=activity, **same)
+    @property
+    def key(self) -> RunKey:
+        """The run's key."""
+        return RunKey(self.cluster, self.job_id, self.run_start)
+
+    @property
+    def activity(self) -> GpuActivity | None:
+        """How busy its busiest GPU was."""
+        width = self.power_ratio if self.sm_share is None else self.sm_share
+        if self.busy is None:
+            return None
+        return GpuActivity(self.busy, 1.0 if width is None else min(width, 1.0), self.dram_share)
 
     @property
     def completed(self) -> bool:
         """Whether the run ended by itself."""
-        return self.job.state == COMPLETED
+        return self.state == COMPLETED
 
     def peak(self, used: float, given: float) -> Peak:
         """Return what it used of a resource, at least all that it was given where the lack of it ended the run."""
-        return Peak(used if self.completed else max(used, given), given, self.job.submit, self.ended)
+        return Peak(used if self.completed else max(used, given), given, self.submit, self.ended)
 
 
 def gpu_memory(run: SizedRun) -> Peak | None:
@@ -63,21 +85,21 @@ def gpu_memory(run: SizedRun) -> Peak | None:
 
 def host_memory(run: SizedRun) -> Peak | None:
     """Return the peak of host memory on its only node, in bytes, as the agent saw it in the job's cgroup."""
-    if (run.host_mem_b is None and run.completed) or not run.job.mem_req_b or run.job.n_nodes != 1:
+    if (run.host_mem_b is None and run.completed) or not run.mem_req_b or run.n_nodes != 1:
         return None
-    return run.peak(run.host_mem_b or 0, run.job.mem_req_b)
+    return run.peak(run.host_mem_b or 0, run.mem_req_b)
 
 
 def cpus(run: SizedRun) -> Peak | None:
     """Return how many CPUs it kept busy in the mean of its run."""
-    if run.job.total_cpu_s is None or not run.job.cpus or run.job.n_nodes != 1:
+    if run.total_cpu_s is None or not run.cpus or run.n_nodes != 1:
         return None
-    return run.peak(run.job.total_cpu_s / run.ran_s, run.job.cpus)
+    return run.peak(run.total_cpu_s / run.ran_s, run.cpus)
 
 
 def run_time(run: SizedRun) -> Peak | None:
     """Return its run time and its limit, in seconds."""
-    return run.peak(run.ran_s, run.job.time_limit_s) if run.job.time_limit_s else None
+    return run.peak(run.ran_s, run.time_limit_s) if run.time_limit_s else None
 
 
 RESOURCES: Final[Mapping[str, Callable[[SizedRun], Peak | None]]] = {
@@ -97,15 +119,16 @@ class SuchJobs:
     key: GroupKey
     runs: Sequence[SizedRun]
 
-    @property
+    @cached_property
     def newest(self) -> JobRecord:
         """The request of the newest run."""
-        return self.runs[-1].job
+        run = self.runs[-1]
+        return JobRecord(start=run.run_start, **{name: getattr(run, name) for name in _JOB})
 
-    @property
+    @cached_property
     def printed(self) -> dict[tuple[str, int], str]:
         """The ids that Slurm prints, by cluster and raw id."""
-        return {(run.job.cluster, run.job.job_id): run.job.printed_id for run in self.runs}
+        return {(run.cluster, run.job_id): run.printed_id for run in self.runs}
 
     @property
     def whole_node(self) -> bool:
@@ -120,7 +143,7 @@ class SuchJobs:
     def peaks(self, resource: str) -> list[Peak]:
         """Return the known peaks of a resource (a key of RESOURCES) of the runs that tell what such jobs need."""
         peak_of, state = RESOURCES[resource], _ENDS.get(resource)
-        telling = (run for run in self.runs if run.completed or run.job.state == state)
+        telling = (run for run in self.runs if run.state in {COMPLETED, state})
         return [peak for run in telling if (peak := peak_of(run)) is not None]
 
 
@@ -158,8 +181,7 @@ def grouped(runs: Iterable[SizedRun]) -> list[SuchJobs]:
     """Return the runs by such jobs."""
     found: dict[GroupKey, list[SizedRun]] = {}
     for run in runs:
-        job = run.job
-        key = (job.cluster, job.user, normal_name(job.name), job.gpus or 0, job.gpu_type)
+        key = (run.cluster, run.user, normal_name(run.name), run.gpus, run.gpu_type)
         found.setdefault(key, []).append(run)
     return [SuchJobs(key, theirs) for key, theirs in found.items()]
 

@@ -6,11 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.advice.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, REQUEST, WASTES, Day, asking, decide
+from tests.unit.advice.policy.builders import (
+    BAD,
+    FAILS,
+    FEWER,
+    GPUS,
+    REJECTING,
+    REQUEST,
+    WASTES,
+    Day,
+    asking,
+    decide,
+    no_chance,
+    policies,
+)
 
 from gpuwaste.advice.policy.expected_waits import WaitRow, WaitTable
-from gpuwaste.advice.policy.policy_case import Expectation, PolicyOutcome, Suggestion
-from gpuwaste.advice.policy.rules import JUDGED, rules
+from gpuwaste.advice.policy.policy_case import Expectation, PolicyCase, PolicyOutcome, Suggestion
+from gpuwaste.advice.policy.rules import JUDGED, right_size, rules
 from gpuwaste.advice.policy.size_table import SizeTable
 from gpuwaste.jobs.history.job_names import normal_name
 from gpuwaste.ledger.right_size.size_types import SizeRow
@@ -361,7 +374,14 @@ def test_of_two_partitions_the_sooner_one() -> None:
     assert decide(nowhere, _STARTS.format("warn")).expected_start is None
 
 
-_SIZE = {"user": REQUEST.user, "name": normal_name(REQUEST.name), "gpus": REQUEST.gpus, "gpu_type": "a100", "runs": 20}
+_SIZE = {
+    "user": REQUEST.user,
+    "partition": REQUEST.partition,
+    "name": normal_name(REQUEST.name),
+    "gpus": REQUEST.gpus,
+    "gpu_type": "a100",
+    "runs": 20,
+}
 _SIZES = SizeTable(
     tuple(SizeRow(option=option, **_SIZE) for option in ("--gres=gpu:1g.10gb:1", "--mem=6G"))  # type: ignore[arg-type]
 )
@@ -386,6 +406,8 @@ def test_a_smaller_request_is_a_line_at_sbatch() -> None:
         ("warn", {"request": replace(REQUEST, name="another")}),
         ("warn", {"request": replace(REQUEST, gpus=REQUEST.gpus + 1)}),
         ("warn", {"request": replace(REQUEST, gpu_type="h100")}),
+        ("warn", {"request": replace(REQUEST, partition="other")}),
+        ("warn", {"stale": True}),
         ("warn", {"sizes": None}),
     ],
 )
@@ -393,3 +415,23 @@ def test_where_no_smaller_request_is_printed(mode: str, changed: dict[str, Any])
     """Other jobs than those that were compared, and modes that print nothing, have no line."""
     asked = replace(BAD, expected=(), sizes=_SIZES)
     assert decide(replace(asked, **changed), _SIZED.format(mode, 3)).printed == ()
+
+
+def test_no_smaller_request_is_printed_that_the_job_requests_already() -> None:
+    """A limit below the one that past runs would have fitted has no line."""
+    row = SizeRow(option="--time=01:00:00", time_limit_s=3600, **_SIZE)  # type: ignore[arg-type]
+    asked = replace(BAD, expected=(), sizes=SizeTable((row,)))
+    assert decide(asked, _SIZED.format("warn", 1)).printed
+    shorter = replace(asked, request=replace(REQUEST, time_limit_s=3600))
+    assert decide(shorter, _SIZED.format("warn", 1)).printed == ()
+
+
+@pytest.mark.parametrize("held", ["floor", "random", "override"])
+def test_smaller_requests_are_held_back_with_other_advice(held: str) -> None:
+    """Nothing is printed where a rule has held the policy's warnings and rejects back."""
+    policy = policies(_SIZED.format("reject", 3)).policies[0]
+    case = PolicyCase(policy, replace(BAD, sizes=_SIZES), Day(), no_chance)
+    case.action = "reject"
+    case.hold("annotate" if held == "override" else "pass", held)
+    right_size.apply(case)
+    assert case.notes == ()

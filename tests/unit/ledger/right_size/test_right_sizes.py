@@ -12,7 +12,7 @@ from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.reports.report_builder import report_document
 from gpuwaste.ledger.right_size.findings import SIZE_FINDINGS
 from gpuwaste.ledger.right_size.keeper import RightSizes
-from gpuwaste.ledger.right_size.reads import read_jobs
+from gpuwaste.ledger.right_size.reads import SizeReader
 from gpuwaste.store.hub.hub_store import HubStore
 
 NOW = T0 + 10 * 86400
@@ -23,9 +23,12 @@ RUNS = 140
 class FixedClock(SystemClock):
     """A clock that does not move."""
 
+    def __init__(self, at: int = NOW) -> None:
+        self.at = at
+
     def utc_s(self) -> int:
-        """Return the instant of the tests."""
-        return NOW
+        """Return the instant."""
+        return self.at
 
 
 def fill(store: HubStore, *, waits_s: int = 7200, sm: float = 0.1, mem: int = 6, **changes: Any) -> None:
@@ -120,9 +123,9 @@ def test_a_reader_gets_only_findings_in_scope(store: HubStore) -> None:
     RightSizes(store, SETTINGS, FixedClock()).step()
     with store.reader() as db:
         report = report_document(db, "user", "bob", T0, NOW, SETTINGS, NOW)
-        jobs = read_jobs(db, SETTINGS, NOW).jobs["gw"]
+        jobs = SizeReader(db, SETTINGS, NOW).jobs("gw", ["alice"])
     assert not set(SIZE_FINDINGS) & {one.kind for one in report.findings}
-    assert {each.key[2] for each in jobs if each.key[1] == "alice"} == {"traina-#", "trainb-#", "trainc-#", "traind-#"}
+    assert {each.key[2] for each in jobs} == {"traina-#", "trainb-#", "trainc-#", "traind-#"}
 
 
 def test_plan_reads_the_findings_of_one_user(store: HubStore) -> None:
@@ -144,3 +147,41 @@ def test_advisors_get_options_the_smaller_gpu_first(store: HubStore) -> None:
     part.step()
     options = [row.option for row in part.table().rows if (row.user, row.name) == ("alice", "traina-#")]
     assert options == ["--gres=gpu:1g.10gb:1", "--mem=6G", "--time=01:00:00"]
+
+
+def test_jobstats_counts_where_no_agent_reported(store: HubStore) -> None:
+    """Peaks of GPU memory and mean utilization in accounting give the finding, with their source."""
+    fill(store, mem=1)
+    with store.writing() as db:
+        db.execute(
+            "INSERT INTO accounted_use BY NAME SELECT cluster, job_id, run_start, 'jobstats' AS source, node,"
+            " '0' AS gpu, 2.0 AS mean_pct, mem_max_b AS gpu_mem_max_b, mem_total_b AS gpu_mem_total_b FROM hours"
+        ).fetchall()
+        db.execute("DELETE FROM hours").fetchall()
+    sizes = found(store)
+    assert sizes["gpu_larger_than_needed"]["source"] == "jobstats"
+    assert "memory_more_than_needed" not in sizes
+
+
+def test_a_later_pass_reads_users_with_a_new_run_and_forgets_old_findings(store: HubStore) -> None:
+    """A pass hours later draws nothing anew where no run ended; findings of jobs that stopped long ago go."""
+    fill(store)
+    clock = FixedClock()
+    part = RightSizes(store, SETTINGS, clock)
+    assert part.step() > 0
+    clock.at += 6 * 3600
+    assert part.step() == 0
+    upsert_jobs(store, [job(9000, start=clock.at - 4000, end=clock.at - 1000, name="traina-1")])
+    assert part.step() > 0
+    assert part.of_user("alice")
+    clock.at += 61 * 86400
+    part.step()
+    assert part.of_user("alice") == []
+
+
+def test_batches_of_users_give_the_same_findings(store: HubStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading one user at a time changes no finding."""
+    fill(store)
+    whole = found(store)
+    monkeypatch.setattr("gpuwaste.ledger.right_size.reads.RUNS_AT_ONCE", 1)
+    assert found(store) == whole

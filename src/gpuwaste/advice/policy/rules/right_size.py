@@ -1,8 +1,9 @@
 """Prints a smaller request that past runs would have fitted, where the policy has a table [right_size].
 
 The hub draws these findings from past runs every 6 hours: a smaller GPU, less memory, a shorter time limit, fewer CPUs
-(docs/reference/findings.md). The lines are printed in mode warn and reject, the smaller GPU first. They never raise an
-action.
+(docs/reference/findings.md). The lines are printed in mode warn and reject, the smaller GPU first, for a job in the
+partition of those runs that requests more. They never raise an action. They are held back with other advice: where the
+job history is too old, below the policy's floor, for an override, and for a reject that is accepted at random.
 """
 
 from typing import Final
@@ -22,6 +23,6 @@ def apply(case: PolicyCase) -> None:
     if not found:
         return
     case.step("right_size", f"{len(found)} smaller requests would have fitted past runs")
-    if case.policy.mode in {"warn", "reject"}:
+    if not case.silent:
         words = [f"{row.option} would have been enough for the last {row.runs} runs" for row in found[: table.lines]]
         case.notes = (*case.notes, *map(line, words))

@@ -10,7 +10,7 @@ from gpuwaste.ledger.right_size.such_jobs import SuchJobs
 
 def finding(kind: str, jobs: SuchJobs, title: str, evidence: dict[str, Any], fixes: tuple[Fix, ...]) -> Finding:
     """Return a finding of the completed runs that it is drawn from."""
-    runs = tuple(run.job.run_key for run in jobs.completed[-WINDOW:])
+    runs = tuple(run.key for run in jobs.completed[-WINDOW:])
     return Finding(kind, title, runs, evidence, fixes, wasted_gpu_s=0.0)
 
 

@@ -7,7 +7,7 @@ busy part of the GPU exceeds the smaller one, by its multiprocessors (DCGM, GPM)
 it, with arithmetic and bandwidth of the data sheets. Both sizes were allocated at least 20 times for as many GPUs in
 the last 30 days, and jobs waited less for the smaller one, at the median or the 90th percentile and longer at
 neither. A program that reserves all memory at its start (JAX, TensorFlow by default) has a high peak and gets no
-finding.
+finding. Of runs of which no agent reported, the figures that jobstats has in accounting count (`source`).
 """
 
 import re
@@ -17,6 +17,7 @@ from typing import Final
 from gpuwaste.core.units import format_size, say_duration, say_percent
 from gpuwaste.ledger.finding import Finding, Fix, gpu_request, plural
 from gpuwaste.ledger.right_size.findings._finding import at_most, finding
+from gpuwaste.ledger.right_size.rule import WINDOW
 from gpuwaste.ledger.right_size.smaller_gpu import SmallerGpu, smaller_gpus
 from gpuwaste.ledger.right_size.such_jobs import Site, SuchJobs
 from gpuwaste.slurm.submit.gpu_items import GpuRequest
@@ -33,6 +34,7 @@ def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
     if not fitting:
         return
     first = fitting[0]
+    source = {"source": "jobstats"} if any(run.by_jobstats for run in jobs.completed[-WINDOW:]) else {}
     need, now = first.need, site.sizes[jobs.newest.gpu_type]
     yield finding(
         "gpu_larger_than_needed",
@@ -49,8 +51,9 @@ def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
             "slowdown_ratio": first.slowdown - 1,
             "wait_s": first.wait_now.p50_s,
             "wait_there_s": first.wait.p50_s,
-            "freed_gpu_s": sum(run.ran_s * (run.job.gpus or 0) for run in jobs.completed[-need.runs :])
+            "freed_gpu_s": sum(run.ran_s * (run.gpus) for run in jobs.completed[-need.runs :])
             * (1 - first.size.part if first.size.mig and first.size.device == now.device else 1),
+            **source,
         },
         tuple(_fix(jobs, one) for one in fitting[:ALTERNATIVES]),
     )
