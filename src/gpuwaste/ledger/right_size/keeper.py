@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -17,9 +17,11 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.right_size.reads import SizeReader, size_rows
 from gpuwaste.ledger.right_size.size_types import MAX_ROWS, RightSize, SizeRow, SizeTableAnswer
-from gpuwaste.ledger.right_size.such_jobs import Site
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
+
+if TYPE_CHECKING:
+    from gpuwaste.ledger.right_size.such_jobs import Site
 
 EVERY_S: Final = 6.0 * HOUR_S
 FULL_EVERY_S: Final = DAY_S  # waits and growths of the site change the findings of all users

@@ -20,7 +20,7 @@ from gpuwaste.store.database import Database
 DAYS: Final = 60
 WAIT_DAYS: Final = 30
 OF_JOBS: Final = 2 * WINDOW  # runs read of such jobs: some of the last may not have completed
-RUNS_AT_ONCE: Final = 10_000
+RUNS_AT_ONCE: Final = 7_000
 MOST_OF_USER: Final = 2 * RUNS_AT_ONCE
 MOST_RUNS: Final = 400_000
 GROWTH_RUNS: Final = 6_000
