@@ -130,5 +130,5 @@ def _option(finding: dict[str, Any]) -> str:
     return ""
 
 
-def _amounts(evidence: dict[str, Any]) -> dict[str, int]:
+def _amounts(evidence: dict[str, Any]) -> dict[str, Any]:
     return {name: evidence[key] for name, key in _AMOUNTS.items() if key in evidence}
