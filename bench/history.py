@@ -114,7 +114,7 @@ def jobs(draw: random.Random) -> Iterator[list[bytes]]:
             "Eligible": f"{submit}", "Priority": f"{job}", "Reason": draw.choice(("None", "Priority")),
             "Flags": draw.choice(("SchedMain,StartRecieved", "SchedBackfill,StartRecieved")),
             "Constraints": draw.choice(("", "a100", "h100")), "Reservation": "", "ConsumedEnergyRaw": "", "Comment": "",
-            "NTasks": "", "TRESUsageInTot": "", "TRESUsageOutTot": "",
+            "NTasks": "", "TRESUsageInTot": "", "TRESUsageInMax": "", "TRESUsageOutTot": "",
         }  # fmt: skip
         yield odd(row, job) or [line(row), *steps(row)]
 

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpuwaste.views.look.scope import Surroundings
     from gpuwaste.views.look.slices import Progress, ReadingResult
     from gpuwaste.views.look.text import LookReport
+    from gpuwaste.views.view_query import Window
 
 _FOLDER: Final = Path("gpuwaste-look")
 _DAYS: Final = "now-30days"
@@ -60,12 +61,17 @@ def looked(options: argparse.Namespace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Jobs:
-    """The jobs to look at, the window, UTC seconds (None: all of them), and what else is known."""
+    """The jobs to look at, the window, UTC seconds (None: all of them), and what else is known.
+
+    `machine` are files that describe it, in `time_zone`.
+    """
 
     source: "ImportSource"
     around: "Surroundings"
     start: int | None = None
     end: int | None = None
+    machine: "Sequence[Path]" = ()
+    time_zone: str = ""
 
 
 @contextmanager
@@ -93,7 +99,7 @@ def _of_slurm(options: argparse.Namespace, folder: "LookFolder") -> _Jobs:
         columns = commands.accounting_columns()
     except SlurmError as error:
         raise SlurmError(f"{error}; on a host without Slurm, read a file: gpuwaste look --from FILE") from error
-    machine, unread = commands.machine(start)
+    machine, unread = commands.machine(min([start, *(one.start for one in folder.slices()[:1])]))
     viewer = commands.viewer(user_name(os.getuid()))
     reading = _read(commands, columns, folder, (start, end), parse_seconds(options.time_limit))
     return _of_slices(folder, Surroundings(viewer, machine, reading, unread), start, end)
@@ -147,7 +153,7 @@ def _of_slices(folder: "LookFolder", around: "Surroundings", start: int, end: in
     begin = gaps[-1][1] if gaps else start
     if begin >= end:
         raise NoDataError(f"nothing of accounting was read: {around.reading.reason}")
-    cluster = _CLUSTER if around.machine is None else around.machine.name
+    cluster = _CLUSTER if around.machine is None else around.machine.model.name
     return _Jobs(SlicesSource(folder, cluster, begin), around, begin, end)
 
 
@@ -160,7 +166,7 @@ def _of_file(file: Path, options: argparse.Namespace) -> _Jobs:
     start = None if options.starttime is None else parse_time(options.starttime)
     end = None if options.endtime == "now" else parse_time(options.endtime)
     source = sacct_file(file, options.clusters or _CLUSTER, zone=options.time_zone or local_zone())
-    return _Jobs(source, Surroundings(), start, end)
+    return _Jobs(source, Surroundings(), start, end, options.machine or (), options.time_zone)
 
 
 def _report(path: Path, jobs: _Jobs, folder: "LookFolder") -> "LookReport":
@@ -187,19 +193,39 @@ def _viewed(db: "Database", jobs: _Jobs, folder: "LookFolder") -> "LookReport":
     from msgspec import structs
 
     from gpuwaste.cli.view_answers import StoreAnswers, ViewPeriod
+    from gpuwaste.views.look.machine import LEFT_OUT, balance_start
     from gpuwaste.views.look.scope import Scope, not_read, whose, with_an_agent
-    from gpuwaste.views.look.text import LookReport, in_order
+    from gpuwaste.views.look.text import BALANCE, LookReport, in_order
+    from gpuwaste.views.look.use import UseInAccounting
     from gpuwaste.views.ranking import by_finding
-    from gpuwaste.views.view_query import ViewQuery
+    from gpuwaste.views.view_query import ViewQuery, stored_window
 
-    answers, period = StoreAnswers(db, Config(), ()), ViewPeriod(jobs.start, jobs.end, ())
-    window = answers.window(period)
+    around, period = jobs.around, ViewPeriod(jobs.start, jobs.end, ())
+    window = stored_window(db, jobs.start, jobs.end)
     scope = Scope.of(ViewQuery(db, window))
-    first = [whose(scope, jobs.around.viewer), *not_read(jobs.around, str(folder.path))]
-    found = by_finding(answers.view(name, period) for name in answers.names())
+    entire = scope.has_all_jobs(around.viewer)
+    counted = replace(window, start=balance_start(window, jobs.start))
+    bad_rows, assumed = _balance(db, jobs, counted) if entire else ((), ())
+    answers, periods = StoreAnswers(db, Config(), bad_rows), {BALANCE: replace(period, start=counted.start)}
+    first = [whose(scope, around.viewer), *not_read(around, str(folder.path)), *(() if entire else (LEFT_OUT,))]
+    names = [name for name in answers.names() if entire or name != BALANCE]
+    found = by_finding(answers.view(name, periods.get(name, period)) for name in names)
     documents = [structs.replace(one, notes=[*one.notes, *first]) for one in in_order(found)]
-    agent = with_an_agent(scope, jobs.around, window.end - window.start)
-    return LookReport(first[0], [*first[1:], *answers.unread], documents, agent)
+    use = UseInAccounting.of(ViewQuery(db, window))
+    agent = with_an_agent(scope, around, use, window.end - window.start)
+    not_all = [*first[1:], *answers.unread]
+    return LookReport(first[0], not_all, documents, list(use.sentences(scope.gpu_s)), agent, assumed)
+
+
+def _balance(db: "Database", jobs: _Jobs, window: "Window") -> "tuple[Sequence[str], Sequence[str]]":
+    """Store the machine and its balance; return notes on rows that could not be read, and what is assumed."""
+    from gpuwaste.cli.view_answers import bring_machines
+    from gpuwaste.views.look.machine import count_balance, store_machine
+
+    if jobs.around.machine is not None:
+        store_machine(db, jobs.around.machine)
+    bad_rows = bring_machines(db, jobs.machine, jobs.time_zone)
+    return bad_rows, count_balance(db, [row["cluster"] for row in db.rows("job_clusters")], window)
 
 
 def _pages(folder: "LookFolder", report: "LookReport") -> str:

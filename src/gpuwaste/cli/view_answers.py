@@ -64,7 +64,7 @@ def view_answers(options: argparse.Namespace, config: Config) -> "Iterator[Answe
         yield _HubAnswers(config)
         return
     with _store(options, config) as db:
-        yield StoreAnswers(db, config, _bring_machine(db, options))
+        yield StoreAnswers(db, config, bring_machines(db, options.machine or (), options.time_zone))
 
 
 class _HubAnswers:
@@ -224,16 +224,16 @@ def _bring(path: Path, source: "ImportSource") -> None:
         import_source(store, path, source, progress=progress)
 
 
-def _bring_machine(db: "Database", options: argparse.Namespace) -> "Sequence[str]":
-    """Store the machine of --machine, else what the jobs show of it; return notes on rows that could not be read."""
+def bring_machines(db: "Database", files: "Sequence[Path]", time_zone: str) -> "Sequence[str]":
+    """Store the machine of files, else what the jobs show of it; return notes on rows that could not be read."""
     from gpuwaste.cli.job_sources import local_zone
     from gpuwaste.jobs.machine.inferred_machine import infer_nodes
     from gpuwaste.jobs.machine.machine_files import bring_machine
     from gpuwaste.slurm.formats.slurm_times import zone_of
 
-    zone = zone_of(options.time_zone or local_zone())
+    zone = zone_of(time_zone or local_zone())
     with db.writing():
-        notes = [note for path in options.machine or () for note in bring_machine(db, path, zone)]
+        notes = [note for path in files for note in bring_machine(db, path, zone)]
         for row in db.rows("job_clusters"):
             infer_nodes(db, row["cluster"])
     return notes

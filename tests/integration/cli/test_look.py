@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli.test_analyze import sacct_text
+from tests.integration.jobs.importers.test_quick_import import js1
 
 from gpuwaste.cli.main import main
 
@@ -97,6 +98,7 @@ def test_a_file_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     file.write_text(sacct_text(28) + "junk\n", encoding="utf-8")
     assert main(["look", "--from", str(file), "-o", str(tmp_path / "out"), "--time-zone", "UTC"]) == 0
     out = capsys.readouterr().out
+    assert out.index("\nThe balance of the machine\n") < out.index("\nWaits\n")
     assert out.index("\nWaits\n") < out.index("\nEnd states by user and account\n")
     assert out.endswith(f"{tmp_path}/out/pages/index.html\n")
     text = " ".join(out.split())
@@ -116,3 +118,39 @@ def test_without_its_extra_there_is_the_text(
     assert main(["look", "--from", str(file), "-o", str(tmp_path / "out"), "--time-zone", "UTC"]) == 0
     assert capsys.readouterr().out.endswith("install gpuwaste[look]\n")
     assert "Waits" in (tmp_path / "out" / "look.txt").read_text()
+
+
+def test_jobstats_summaries_are_requests_against_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One job at 60 %, one that used one GPU of two, one that nothing is known of; the end counts what is left."""
+    file = tmp_path / "jobs.txt"
+    rows = ["JobIDRaw|User|Account|Partition|State|Submit|Start|End|NNodes|AllocTRES|NodeList|AdminComment|ExitCode"]
+    means: tuple[dict[str, float], ...] = ({"0": 60.5}, {"0": 40.5, "1": 0}, {})
+    for job, utilization in enumerate(means, 1):
+        comment = js1({"n1": {"gpu_utilization": utilization}}, 3600) if utilization else ""
+        times, tres = "1700000000|1700000000|1700003600", f"gres/gpu={len(utilization) or 1}"
+        rows.append(f"{job}|user{job}|proj|gpu|COMPLETED|{times}|1|cpu=1,{tres},node=1|n1|{comment}|0:0")
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert main(["look", "--from", str(file), "-o", str(tmp_path / "out"), "--time-zone", "UTC"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for sentence in (
+        "Accounting has the utilization of 3.0 GPU-hours (75 %) that jobs held (jobstats): 34 % on average.",
+        "1 GPU of jobs had 0 % at every reading: 1.0 GPU-hours.",
+        "1 job with several GPUs used one of them; the others were allocated for 1.0 GPU-hours.",
+        "Of 1.0 GPU-hours no utilization is known, and of 3.0 GPU-hours only the mean",
+        "cluster: nodes are those on which jobs ran",
+        "GPU-hours of the machine, 100 % were allocated",
+    ):
+        assert sentence in text
+
+
+def test_jobs_of_one_user_have_no_balance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Others' jobs may be hidden: their GPUs would count as free."""
+    file = tmp_path / "jobs.txt"
+    row = "1|alice|proj|gpu|COMPLETED|1700000000|1700000000|1700003600|1|cpu=1,gres/gpu=1,node=1|n1|0:0\n"
+    header = "JobIDRaw|User|Account|Partition|State|Submit|Start|End|NNodes|AllocTRES|NodeList|ExitCode\n"
+    file.write_text(header + row, encoding="utf-8")
+    assert main(["look", "--from", str(file), "-o", str(tmp_path / "out"), "--time-zone", "UTC"]) == 0
+    text = capsys.readouterr().out
+    assert "needs the jobs of all users: it is left out" in " ".join(text.split())
+    assert "\nThe balance of the machine" not in text
+    assert not (tmp_path / "out" / "pages" / "balance.html").exists()

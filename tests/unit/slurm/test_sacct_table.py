@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from gpuwaste.jobs.run_changes import job_row
 from gpuwaste.slurm.accounting.job_record import JobRecord
+from gpuwaste.slurm.accounting.line_format import NULL, SEPARATOR
 from gpuwaste.slurm.accounting.sacct_rows import parse_sacct
-from gpuwaste.slurm.accounting.sacct_table import COLUMNS, NULL, SEPARATOR, page_table
+from gpuwaste.slurm.accounting.sacct_table import COLUMNS, page_table
 
 D = "|"
 NEW_YORK = ZoneInfo("America/New_York")

@@ -33,6 +33,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "clusters", "of a file without the column Cluster", default="", shown="cluster")
     add(parser, "time-zone", "of a file", default="", shown="this host's")
     parser.add_argument(
+        "--machine",
+        type=path_word,
+        action="append",
+        metavar="FILE",
+        help="with a file: the machine, as gpuwaste analyze --machine reads it (repeatable; default: what jobs held)",
+    )
+    parser.add_argument(
         "--time-limit",
         default="5m",
         metavar="TIME",

@@ -22,8 +22,9 @@ from gpuwaste.jobs.run_changes import (
     take_steps,
     take_uses,
 )
+from gpuwaste.slurm.accounting.line_format import NULL, SEPARATOR
 from gpuwaste.slurm.accounting.sacct_table import COLUMNS as LINE_COLUMNS
-from gpuwaste.slurm.accounting.sacct_table import NULL, SEPARATOR
+from gpuwaste.slurm.accounting.use_lines import USE_LINE_COLUMNS
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, mark_of, put_aside
 from gpuwaste.store.hub.lake_store import lake_options
@@ -233,18 +234,18 @@ class HistoryStore:
             self._db.run("mark_set", {"key": key, "value": page.mark})
         return page, changed
 
-    def add_lines(self, files: Sequence[Path]) -> None:
-        """Append the jobs of files with the lines of a `PageTable`, to a store that was new."""
-        columns = {name: JOB_COLUMNS.types[name] for name in LINE_COLUMNS}
-        values = {"files": [str(file) for file in files], "columns": columns, "separator": SEPARATOR, "null": NULL}
+    def add_lines(self, jobs: Sequence[Path], uses: Sequence[Path] = ()) -> None:
+        """Append what files with the lines of a `PageTable` have, to a store that was new."""
         with self._db.writing():
-            self._db.run("jobs_add_lines", values)
+            self._db.run("jobs_add_lines", _lines(jobs, LINE_COLUMNS, JOB_COLUMNS.types))
+            if uses:
+                self._db.run("uses_add_lines", _lines(uses, USE_LINE_COLUMNS, USE_COLUMNS.types))
 
     def drop_repeats(self) -> None:
         """Leave one row of each run, after `add_lines`, and no submission that waits where its run is known."""
         with self._db.writing():
-            self._db.run("jobs_drop_repeats")
-            self._db.run("jobs_drop_waiting")
+            for query in ("jobs_drop_repeats", "jobs_drop_waiting", "uses_drop_repeats"):
+                self._db.run(query)
 
     def forget_taken(self) -> None:
         """Begin with a source: clear the record of its stored pages."""
@@ -310,6 +311,12 @@ class HistoryStore:
 def kept_page(row: Mapping[str, Any]) -> KeptPage:
     """Return the page of a row of query pages_kept or pages_due."""
     return KeptPage(**{**row, "context": json.loads(row["context"])})
+
+
+def _lines(files: Sequence[Path], columns: Sequence[str], types: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the parameters of a query that reads files of lines."""
+    named = {name: types[name] for name in columns}
+    return {"files": [str(file) for file in files], "columns": named, "separator": SEPARATOR, "null": NULL}
 
 
 def _notes(page: PageRow) -> str:

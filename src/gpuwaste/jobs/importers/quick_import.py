@@ -30,15 +30,18 @@ _PAGES: Final = 8  # of 8 MiB of text
 
 @dataclass(frozen=True, slots=True)
 class QuickPage:
-    """A page that was read: a file with the lines of its jobs, their number, and the rows left over."""
+    """A page that was read: files with lines of its jobs and their use, the number of jobs, the rows left over."""
 
     lines: Path
+    uses: Path | None
     jobs: int
     rest: PageRow
 
     def discard(self) -> None:
         """Remove the files."""
-        self.lines.unlink(missing_ok=True)
+        for file in (self.lines, self.uses):
+            if file is not None:
+                file.unlink(missing_ok=True)
         self.rest.discard()
 
 
@@ -51,7 +54,7 @@ def import_quickly(store: HistoryStore, source: ImportSource, progress: Progress
     jobs = 0
     with closing(_read(source, store.files.scratch)) as pages:
         for some in _batches(pages):
-            store.add_lines([page.lines for page in some])
+            store.add_lines([page.lines for page in some], [page.uses for page in some if page.uses is not None])
             for page in some:
                 store.take(import_id, source.key, page.rest)
                 jobs += page.jobs + page.rest.runs
@@ -85,10 +88,16 @@ def read_page(context: Mapping[str, str], scratch: Path, page: RawPage) -> Quick
     zone, header = zone_of(context["zone"]), context["header"]
     table = page_table(page.data, columns, delimiter, context["cluster"], zone=zone, header=header)
     digest = hashlib.sha256(f"{page.place} {page.number}".encode()).hexdigest()
-    lines = scratch / f"{digest}.lines"
-    lines.write_text("".join(line + "\n" for line in table.lines), encoding="utf-8")
+    lines, uses = _written(scratch / f"{digest}.lines", table.lines), None
+    if table.uses:
+        uses = _written(scratch / f"{digest}.uses", table.uses)
     found = SortedRows(page.line)
     for first, texts in table.left_over.items():
         for row in parser_of(KIND)("\n".join(texts).encode() + b"\n", context, found.notes):
             found.add(replace(row, line=row.line + first - 1) if isinstance(row, BadRow) else row)
-    return QuickPage(lines, len(table.lines), page_row(scratch, page, Kept(digest, len(page.data), 0), found))
+    return QuickPage(lines, uses, len(table.lines), page_row(scratch, page, Kept(digest, len(page.data), 0), found))
+
+
+def _written(file: Path, lines: Iterable[str]) -> Path:
+    file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return file

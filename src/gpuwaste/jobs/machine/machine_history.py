@@ -1,8 +1,8 @@
 """MachineHistory: records the machine's nodes, outages, reservations and what runs hold on each node, in the hub."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Generic, Self, TypeVar
 
 from gpuwaste.core import log_event
@@ -19,9 +19,8 @@ from gpuwaste.jobs.machine import machine_store as machine
 from gpuwaste.jobs.machine.present_state import outages_now, reservations_now
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
-from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.site.cluster_model import NEVER, Node
-from gpuwaste.slurm.site.machine_events import PrintedRows, ReservedNodes
+from gpuwaste.slurm.site.machine_events import PrintedRows, ReservedNodes, of_entire_nodes
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -190,9 +189,7 @@ class MachineHistory(Part):
         return self._site.nodes
 
     def _reserved(self, found: PrintedRows[ReservedNodes]) -> PrintedRows[ReservedNodes]:
-        """Leave out reservations of some CPUs: jobs outside them can use the rest of the nodes."""
-        cpus = {node.name: node.cpus for node in self._site.nodes}
-        return replace(found, rows=tuple(one for one in found.rows if _has_entire_nodes(one, cpus)))
+        return of_entire_nodes(found, {node.name: node.cpus for node in self._site.nodes})
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +204,3 @@ class _Past(Generic[_Row, _Shown]):
     stored: Callable[[Database, str, int, int], Sequence[_Row]]
     replace: Callable[[Database, str, Sequence[_Row], int], bool]
     start: Callable[[_Row], int]
-
-
-def _has_entire_nodes(reserved: ReservedNodes, cpus: Mapping[str, int]) -> bool:
-    if reserved.cpus is None:
-        return True
-    try:
-        return reserved.cpus >= sum(cpus.get(node, 0) for node in expand(reserved.nodes))
-    except ParseError:
-        return False

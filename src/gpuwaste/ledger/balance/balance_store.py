@@ -30,16 +30,21 @@ def stored_hours(db: Database, cluster: str) -> StoredHours:
 
 def store_balance(store: HubStore, cluster: str, hours: StoredHours, sums: BalanceSums) -> None:
     """Replace the balance of full hours, which are next to those that are stored or among them. Raises StoreError."""
-    window = {"cluster": cluster, "since": hours.since, "until": hours.until}
     with store.writing() as db:
-        known = stored_hours(db, cluster)
-        db.run("balance_hours_clear", window).fetchall()
-        db.run("balance_blockers_clear", window).fetchall()
-        _add(db, "balance_hours_add", cluster, _hours(sums, hours))
-        _add(db, "balance_blockers_add", cluster, _blockers(sums, hours))
-        since = hours.since if known.since == known.until else min(known.since, hours.since)
-        _set_mark(db, f"balance_from:{cluster}", since)
-        _set_mark(db, f"balance:{cluster}", max(known.until, hours.until))
+        replace_balance(db, cluster, hours, sums)
+
+
+def replace_balance(db: Database, cluster: str, hours: StoredHours, sums: BalanceSums) -> None:
+    """Do the same; the caller holds the transaction. Raises StoreError."""
+    window = {"cluster": cluster, "since": hours.since, "until": hours.until}
+    known = stored_hours(db, cluster)
+    db.run("balance_hours_clear", window).fetchall()
+    db.run("balance_blockers_clear", window).fetchall()
+    _add(db, "balance_hours_add", cluster, _hours(sums, hours))
+    _add(db, "balance_blockers_add", cluster, _blockers(sums, hours))
+    since = hours.since if known.since == known.until else min(known.since, hours.since)
+    _set_mark(db, f"balance_from:{cluster}", since)
+    _set_mark(db, f"balance:{cluster}", max(known.until, hours.until))
 
 
 def _add(db: Database, query: str, cluster: str, rows: Sequence[Mapping[str, int | str]]) -> None:

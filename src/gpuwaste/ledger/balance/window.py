@@ -1,7 +1,7 @@
 """The balance of a window: stored hours from the store, the rest computed."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ from gpuwaste.jobs.machine.machine_reads import machine_known
 from gpuwaste.ledger.balance.balance import balance
 from gpuwaste.ledger.balance.balance_store import NONE_STORED, stored_hours
 from gpuwaste.ledger.balance.reads import inputs_of, spans_of
-from gpuwaste.ledger.balance.types import BalanceClass, BalanceSums, Devices, GpuKind, HourSum, Run
+from gpuwaste.ledger.balance.types import BalanceClass, BalanceInputs, BalanceSums, Devices, GpuKind, HourSum, Run
 from gpuwaste.store.database import Database
 
 LOOKAHEAD_S: Final = 6 * HOUR_S
@@ -59,21 +59,31 @@ class WindowBalance:
         return found
 
 
+Mapped = Callable[[Callable[[BalanceInputs], BalanceSums], Iterator[BalanceInputs]], Iterator[BalanceSums]]
+"""How the parts are computed, each by itself: `map`, or by several processes (core/child_process.py)."""
+
+
 def parts_of(
-    db: Database, cluster: str, edges: tuple[int, int], now: int, devices: Devices = "GPUs"
+    db: Database, cluster: str, edges: tuple[int, int], now: int, devices: Devices = "GPUs", *, mapped: Mapped = map
 ) -> Iterator[tuple[int, int, BalanceSums]]:
     """Yield the balance of a time in parts of at most a day, each with its edges; its sums can go beyond the end.
 
     The days before the first run are one part. Raises StoreError.
     """
-    start, end = edges[0], min(edges[1], now)
-    first = _first_day(db, cluster)
+    parts = list(_parts(edges[0], min(edges[1], now), now, _first_day(db, cluster)))
+    read = (inputs_of(db, cluster, start, ahead, devices) for start, _, ahead in parts)
+    for (start, until, _), sums in zip(parts, mapped(balance, read), strict=True):
+        yield start, until, sums
+
+
+def _parts(start: int, end: int, now: int, first: int) -> Iterator[tuple[int, int, int]]:
+    """Yield start and end of each part, and until when is read."""
     while start < end:
         until = min(end, max(first, start - start % DAY_S + DAY_S))
         if until % HOUR_S and until - until % HOUR_S > start:
             until -= until % HOUR_S
         ahead = until if until % HOUR_S else max(until, min(until + LOOKAHEAD_S, now))
-        yield start, until, balance(inputs_of(db, cluster, start, ahead, devices))
+        yield start, until, ahead
         start = until
 
 

@@ -2,10 +2,10 @@
 
 Each text, or group of texts, is read once, by the functions that sacct_run.py uses, however many jobs have it. A row
 that is not one line, or that has a field which cannot be read, is left over for parse_sacct. Of a step only its name
-counts. Texts that name or describe one job (its name, submit line and comments) are not in the table.
+and its peaks count. Texts that name or describe one job (its name, submit line and comments) are not in the table.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from functools import partial
@@ -16,14 +16,16 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.text import decoded
 from gpuwaste.core.units import parse_duration_s
 from gpuwaste.slurm.accounting.job_record import JobRecord, flag_text, own_text, short, within
+from gpuwaste.slurm.accounting.line_format import NULL, SEPARATOR, line_text
+from gpuwaste.slurm.accounting.page_jobs import page_jobs
 from gpuwaste.slurm.accounting.run_amounts import AMOUNT_COLUMNS, run_amounts
 from gpuwaste.slurm.accounting.sacct_row import FREE, SacctRow
+from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT
+from gpuwaste.slurm.accounting.use_lines import use_lines
 from gpuwaste.slurm.formats.hostlist import NO_NODES
 from gpuwaste.slurm.formats.printed_run import PrintedId, is_interactive, parse_printed
 from gpuwaste.slurm.formats.slurm_times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 
-SEPARATOR: Final = "\x1d"
-NULL: Final = "\x1c"
 COLUMNS: Final = (
     *("job_id", "printed_id", "array_job_id", "array_task_id", "het_job_id", "het_offset"),
     *("submit", "run_start", "start", "end", "elapsed_s", "suspended_s", "eligible", "priority"),
@@ -35,8 +37,6 @@ COLUMNS: Final = (
 _WHO: Final = ("Cluster", "User", "UID", "Account", "Partition", "QOS")
 _HOW: Final = ("TimelimitRaw", "State", "ExitCode", "Restarts", "Flags", "Reason", "Constraints", "Reservation")
 _TIMES: Final = ("Submit", "Start", "End", "ElapsedRaw", "Elapsed", "Suspended", "Eligible", "Priority")
-_UNSAFE: Final = (SEPARATOR, NULL, "\r", "\0")
-_MAX_LINE: Final = 400_000  # characters, of up to four bytes; DuckDB reads lines of up to 2,000,000 bytes
 _NO_PARTS: Final = PrintedId()
 
 
@@ -44,10 +44,11 @@ _NO_PARTS: Final = PrintedId()
 class PageTable:
     """The lines of a page, and the lines of its text that are left over, by the number of the first, counted from 1.
 
-    Left lines that follow each other stay together, as they may be one row.
+    `uses` are lines of use_lines.py. Left lines that follow each other stay together, as they may be one row.
     """
 
     lines: list[str] = field(default_factory=list)
+    uses: list[str] = field(default_factory=list)
     left_over: dict[int, list[str]] = field(default_factory=dict)
     _first: int = 0
 
@@ -68,47 +69,19 @@ def page_table(
     if columns[-1] in FREE:  # a row goes on for as long as no other begins
         found.left_over[1] = decoded(data).removesuffix("\n").split("\n")
         return found
-    reader = _Reader(columns, cluster, zone)
-    for number, row, steps in _jobs(data, columns, delimiter.decode(), header, found):
+    reader, separator = _Reader(columns, cluster, zone), delimiter.decode()
+    comments = columns.index(ADMIN_COMMENT) if ADMIN_COMMENT in columns else None
+    for job in page_jobs(data, columns, separator, (header, SEPARATOR, NULL), found.leave):
         try:
-            found.lines.append(reader.line(row, steps))
+            line = reader.line(job.row, job.steps)
+            comment = "" if comments is None else job.row[comments]
+            if job.peaks is not None or "JS" in comment:
+                found.uses += use_lines(dict(zip(COLUMNS, line.split(SEPARATOR), strict=True)), comment, job.peaks)
+            found.lines.append(line)
         except GpuwasteError:
-            found.leave(number, delimiter.decode().join(row))
+            for number, text in enumerate(job.lines, job.number):
+                found.leave(number, text)
     return found
-
-
-def _jobs(
-    data: bytes, columns: Sequence[str], delimiter: str, header: str, found: PageTable
-) -> Iterator[tuple[int, list[str], set[str]]]:
-    """Yield the number of a job's line, its texts, and the names of its steps; other lines are left over."""
-    key, wanted, unsafe = columns.index("JobIDRaw"), len(columns), [c for c in _UNSAFE if c.encode() in data]
-    last, pending, in_step = "", None, False
-    for number, line in enumerate(decoded(data).removesuffix("\n").split("\n"), 1):
-        text = line.removesuffix("\r") if unsafe else line
-        row = text.split(delimiter)
-        whole = len(row) == wanted and len(text) < _MAX_LINE and not (unsafe and any(c in text for c in unsafe))
-        job, dot, step = row[key].partition(".") if len(row) > key else ("", "", "")
-        begins = _is_id(job)
-        if pending is not None and dot and job == last:
-            pending[2].add("0" if step[:1].isdigit() else step)
-            in_step = not whole
-            continue
-        if in_step and not begins:  # a line of the same step
-            continue
-        in_step = False
-        if pending is not None and begins and not dot:
-            yield pending
-            last, pending = "", None
-        if whole and begins and not dot:
-            last, pending = job, (number, row, set[str]())
-        elif not header or text != header:
-            found.leave(number, line)
-    if pending is not None:
-        yield pending
-
-
-def _is_id(text: str) -> bool:
-    return text.isdigit() and text.isascii() and len(text) <= 10  # noqa: PLR2004 as sacct_row.py has it
 
 
 class _Cached(dict[Any, Any]):
@@ -223,7 +196,7 @@ def _ids_text(job_id: str, printed: str) -> str:
     if parts is None:
         raise ParseError(f"JobID: cannot read {printed[:40]!r}")
     ids = parts.array_job_id, parts.array_task_id, parts.het_job_id, parts.het_offset
-    return SEPARATOR.join((str(int(job_id)), printed or job_id, *_texts(ids)))
+    return SEPARATOR.join((str(int(job_id)), printed or job_id, *line_text(ids)))
 
 
 def _how_text(row: SacctRow) -> str:
@@ -236,15 +209,11 @@ def _how_text(row: SacctRow) -> str:
         own_text(told["Reason"]) if "Reason" in told else None,
         *(short(told[name]) if name in told else None for name in ("Constraints", "Reservation")),
     )
-    return SEPARATOR.join(_texts((limit, row.state, code, signal, restarts, *details)))
+    return SEPARATOR.join(line_text((limit, row.state, code, signal, restarts, *details)))
 
 
 def _amounts_text(row: SacctRow, *, started: bool) -> str:
     found = run_amounts(row, started=started)
     numbers = found.n_nodes, found.cpus, found.gpus
     within(JobRecord("", 0, 0, n_nodes=found.n_nodes, cpus=found.cpus, gpus=found.gpus, mem_req_b=found.mem_req_b))
-    return SEPARATOR.join(_texts((found.req_tres, found.alloc_tres, *numbers, found.gpu_type, found.mem_req_b)))
-
-
-def _texts(values: Sequence[str | int | None]) -> Iterator[str]:
-    return (NULL if value is None else str(value) for value in values)
+    return SEPARATOR.join(line_text((found.req_tres, found.alloc_tres, *numbers, found.gpu_type, found.mem_req_b)))

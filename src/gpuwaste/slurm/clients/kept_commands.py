@@ -12,13 +12,11 @@ from gpuwaste.core.text import decoded
 from gpuwaste.slurm.accounting.sacct_rows import sacct_argv
 from gpuwaste.slurm.clients.command import stream_lines
 from gpuwaste.slurm.clients.command_client import CommandClient
-from gpuwaste.slurm.formats.slurm_times import format_time
 from gpuwaste.slurm.site import associations
 from gpuwaste.slurm.site.cluster_model import ClusterModel
 from gpuwaste.slurm.site.live_site import live_model
-from gpuwaste.slurm.site.site_fields import records
+from gpuwaste.slurm.site.machine_events import NodeOutage, PrintedRows, ReservedNodes, of_entire_nodes
 
-_SHOW: Final = ("scontrol", "--all", "--details", "show")
 _PRIVATE: Final = re.compile(r"^PrivateData\s*=\s*(\S+)", re.MULTILINE)
 _ALL_POWERS: Final = frozenset({"Operator", "Administrator"})
 _MAX_KEPT_B: Final = 256 * 1024**2
@@ -34,6 +32,16 @@ class Viewer:
 
     name: str = ""
     restricted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMachine:
+    """The machine as it is, with its outages and reservations from `since`, UTC seconds, on; None: they are unknown."""
+
+    model: ClusterModel
+    since: int
+    outages: Sequence[NodeOutage] | None = None
+    reservations: Sequence[ReservedNodes] | None = None
 
 
 @dataclass(slots=True)
@@ -54,23 +62,18 @@ class KeptCommands(CommandClient):
         self._count(argv[0])
         yield from stream_lines(argv, self._environment(), timeout_s)
 
-    def machine(self, since: int) -> tuple[ClusterModel | None, list[str]]:
-        """Return the machine, with outages from `since` (UTC seconds) on, and a line on each part that is unknown."""
+    def machine(self, since: int) -> tuple[ReadMachine | None, list[str]]:
+        """Return the machine, and a line on each part that is unknown."""
         unread: list[str] = []
-        shown = _tried("nodes and partitions", unread, lambda: (self.config(), self.nodes(), self.partitions()))
-        if shown is None:
-            return None, unread
-        cluster, begin = f"cluster={shown[0].cluster_name}", f"start={format_time(since)}"
-        reservations = _tried(
-            "reservations", unread, lambda: records(self._text(*_SHOW, "reservation"), "ReservationName")
-        )
-        events = _tried(
-            "outages of nodes", unread, lambda: self._table("event", associations.EVENT, cluster, begin, "event=node")
-        )
         model = _tried(
-            "the machine", unread, lambda: live_model(*shown, reservations=reservations or (), events=events or ())
+            "nodes and partitions", unread, lambda: live_model(self.config(), self.nodes(), self.partitions())
         )
-        return model, unread
+        if model is None:
+            return None, unread
+        cpus = {node.name: node.cpus for node in model.nodes}
+        outages = _rows("outages of nodes", unread, lambda: self.outages(since))
+        reserved = _rows("reservations", unread, lambda: of_entire_nodes(self.reservations(since), cpus))
+        return ReadMachine(model, since, outages, reserved), unread
 
     def viewer(self, name: str) -> Viewer:
         """Return what this user sees of accounting; `name` is not needed where answers are read again."""
@@ -111,6 +114,14 @@ def _kept(file: Path) -> str:
             return decoded(stream.read(_MAX_KEPT_B))
     except OSError as error:
         raise SlurmError(f"{file.name}: not kept in {file.parent}: {error.strerror}") from error
+
+
+def _rows(what: str, unread: list[str], read: Callable[[], PrintedRows[_T]]) -> tuple[_T, ...] | None:
+    """Return the rows; those that cannot be read are counted in a line of `unread`."""
+    found = _tried(what, unread, read)
+    if found is not None and found.bad:
+        unread.append(f"{what[0].upper()}{what[1:]}: {found.bad:,} cannot be read: {found.error}")
+    return None if found is None else found.rows
 
 
 def _tried(what: str, unread: list[str], read: Callable[[], _T]) -> _T | None:

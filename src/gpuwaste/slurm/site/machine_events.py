@@ -4,7 +4,7 @@ Reason= is never read: it is free text, which can name people and can hold the s
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from itertools import islice
 from typing import Final, Generic, TypeVar
@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import storable
 from gpuwaste.slurm.accounting.tres_amounts import tres_or_none
-from gpuwaste.slurm.formats.hostlist import NO_NODES
+from gpuwaste.slurm.formats.hostlist import NO_NODES, expand
 from gpuwaste.slurm.formats.slurm_times import parse_time_s
 from gpuwaste.slurm.site.associations import EVENT
 from gpuwaste.slurm.site.node_states import is_usable
@@ -128,6 +128,20 @@ def parse_shown_reservations(text: str, *, zone: tzinfo = UTC) -> PrintedRows[Re
         except ParseError as error:
             reading.fail(f"reservation {name[:40]}: {error}")
     return reading.done()
+
+
+def of_entire_nodes(found: PrintedRows[ReservedNodes], cpus: Mapping[str, int]) -> PrintedRows[ReservedNodes]:
+    """Leave out reservations of some CPUs of nodes with `cpus`: jobs outside them can use the rest of the nodes."""
+    return replace(found, rows=tuple(one for one in found.rows if _has_entire_nodes(one, cpus)))
+
+
+def _has_entire_nodes(reserved: ReservedNodes, cpus: Mapping[str, int]) -> bool:
+    if reserved.cpus is None:
+        return True
+    try:
+        return reserved.cpus >= sum(cpus.get(node, 0) for node in expand(reserved.nodes))
+    except ParseError:
+        return False
 
 
 def _reserve(  # noqa: PLR0917 the fields of one row

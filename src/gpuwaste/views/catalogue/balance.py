@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.jobs.machine.machine_reads import machine_known
 from gpuwaste.ledger.balance.allocated import USES, WindowUse, cause_text, window_use
 from gpuwaste.ledger.balance.class_names import WAITED_FOR, class_name
-from gpuwaste.ledger.balance.reads import FAR, devices_of, states_from
+from gpuwaste.ledger.balance.reads import devices_of
 from gpuwaste.ledger.balance.stranding import StrandingJob, stranding_jobs
 from gpuwaste.ledger.balance.types import BalanceClass, Devices
 from gpuwaste.ledger.balance.window import WindowBalance, add_window
@@ -15,6 +14,7 @@ from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column, ViewFacts
 from gpuwaste.views import balance_charts as charting
 from gpuwaste.views.charting import sideways
+from gpuwaste.views.machine_doubts import machine_doubts
 from gpuwaste.views.ranking import OVERVIEW, Superlative, ranking
 from gpuwaste.views.view_query import Answer, ViewQuery
 
@@ -177,16 +177,7 @@ def _notes(asking: ViewQuery, found: WindowBalance) -> Iterator[str]:
     """Yield how it is counted, and what is estimated or assumed."""
     yield from (note.format(device=found.devices[:-1]) for note in _NOTES)
     for cluster in _clusters(asking):
-        known = machine_known(asking.db, cluster)
-        if known.inferred:
-            yield (
-                f"{cluster}: nodes are those on which jobs ran, with the most that jobs held there at a time. "
-                "Give slurm.conf with --machine."
-            )
-        elif known.nodes is not None and known.nodes > asking.window.start:
-            yield f"{cluster}: before the hub first read the nodes they are assumed to be the same."
-        if states_from(known) == FAR:
-            yield f"{cluster}: states of nodes are not known: a node without a job counts as not known."
+        yield from machine_doubts(asking.db, cluster, asking.window.start)
     if found.estimated:
         share = found.estimated / max(1, found.by_class()[BalanceClass.ALLOCATED])
         yield f"{share:.0%} of the allocated hours are spread evenly over the nodes of a job.".replace("%", " %")

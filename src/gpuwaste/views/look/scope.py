@@ -7,9 +7,9 @@ from typing import Final, Self
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import HOUR_S, say_hours
 from gpuwaste.show.terminal_cells import local_time
-from gpuwaste.slurm.clients.kept_commands import Viewer
-from gpuwaste.slurm.site.cluster_model import ClusterModel
+from gpuwaste.slurm.clients.kept_commands import ReadMachine, Viewer
 from gpuwaste.views.look.slices import ReadingResult
+from gpuwaste.views.look.use import UseInAccounting
 from gpuwaste.views.view_query import ViewQuery
 
 _LONGEST: Final = 64
@@ -20,7 +20,7 @@ class Surroundings:
     """What is known beside the jobs: who looks, the machine, what was not read."""
 
     viewer: Viewer = field(default_factory=Viewer)
-    machine: ClusterModel | None = None
+    machine: ReadMachine | None = None
     reading: ReadingResult = field(default_factory=lambda: ReadingResult([], ""))
     unread: Sequence[str] = ()
 
@@ -41,6 +41,10 @@ class Scope:
     def of(cls, asking: ViewQuery) -> Self:
         """Query the sums. Raises StoreError."""
         return cls(**asking.rows("look_scope")[0])
+
+    def has_all_jobs(self, viewer: Viewer) -> bool:
+        """Return whether no user's jobs are missing, as far as is known."""
+        return not viewer.restricted and (self.users > 1 or viewer.restricted is False)
 
 
 def whose(scope: Scope, viewer: Viewer) -> str:
@@ -68,7 +72,7 @@ def not_read(around: Surroundings, folder: str) -> list[str]:
     return sentences
 
 
-def with_an_agent(scope: Scope, around: Surroundings, window_s: int) -> list[str]:
+def with_an_agent(scope: Scope, around: Surroundings, use: UseInAccounting, window_s: int) -> list[str]:
     """Return what this cluster would know with an agent on its nodes with GPUs."""
     held = say_hours(scope.gpu_s / HOUR_S)
     if scope.unknown_gpus == scope.jobs:
@@ -76,8 +80,8 @@ def with_an_agent(scope: Scope, around: Surroundings, window_s: int) -> list[str
             "Accounting does not name the GPUs of jobs: add gres/gpu to AccountingStorageTRES.",
             "An agent records the GPUs of each job from its first hour.",
         ]
-    nodes = [] if around.machine is None else [node for node in around.machine.nodes if node.gpu_count]
-    idle = "Accounting does not record how much of that was idle."
+    nodes = [] if around.machine is None else [node for node in around.machine.model.nodes if node.gpu_count]
+    idle = use.unknown(scope.gpu_s)
     agent = "An agent on the nodes with GPUs records it by job, GPU and cause, and names the line that changes it."
     if not nodes:
         return [f"Jobs held {held} GPU-hours. {idle}", agent]

@@ -9,19 +9,21 @@ from gpuwaste.show.layout import Look
 from gpuwaste.show.terminal_cells import local_time
 from gpuwaste.show.view_document import ViewDocument, first_sentence
 
-ORDER: Final = ("balance", "waits", "queue", "limits", "states", "sizes")
+BALANCE: Final = "balance"
+ORDER: Final = (BALANCE, "waits", "queue", "limits", "states", "sizes")
 """The first views of the text; the others follow by what they found."""
-_NO_USE: Final = "Accounting records no use of GPUs (neither jobstats' summaries nor gres/gpuutil)."
 
 
 @dataclass(frozen=True, slots=True)
 class LookReport:
-    """What a look found; `whose` and `not_read` come first, `agent` last."""
+    """What a look found; `whose` and `not_read` come first, `agent` last. `assumed` is of the balance."""
 
     whose: str
     not_read: Sequence[str]
     documents: Sequence[ViewDocument]
+    use: Sequence[str]
     agent: Sequence[str]
+    assumed: Sequence[str] = ()
 
 
 def in_order(documents: Sequence[ViewDocument]) -> list[ViewDocument]:
@@ -36,11 +38,15 @@ def look_text(report: LookReport, look: Look) -> str:
     lines = list(look.title(_title(report.documents)))
     for sentence in (report.whose, *report.not_read):
         lines += look.bullet(harmless(sentence))
+    start = min((document.start for document in report.documents), default=0)
     for document in found:
-        lines += ["", look.paint(f"{document.title}", "1")]
-        for sentence in document.narrative:
+        since = "" if document.start == start else f", from {local_time(document.start, None)} on"
+        lines += ["", look.paint(f"{document.title}{since}", "1")]
+        for sentence in (*document.narrative, *map(harmless, report.assumed if document.view == BALANCE else ())):
             lines += look.bullet(sentence)
-    lines += ["", look.paint("Requests and use of GPUs", "1"), *look.bullet(_use(report.documents))]
+    lines += ["", look.paint("Requests and use of GPUs", "1")]
+    for sentence in report.use:
+        lines += look.bullet(sentence)
     if missing := [document for document in report.documents if document.weight is None]:
         lines += ["", look.paint("Not in accounting", "1")]
         for document in missing:
@@ -54,11 +60,6 @@ def look_text(report: LookReport, look: Look) -> str:
 def _title(documents: Sequence[ViewDocument]) -> str:
     if not documents:
         return "A look at accounting"
-    one = documents[0]
-    clusters = ", ".join(one.clusters[:3])
-    return f"{clusters}: {local_time(one.start, None)} to {local_time(one.end, None)}"
-
-
-def _use(_documents: Sequence[ViewDocument]) -> str:
-    """Return the use of GPUs as accounting has it: table accounted_use, where a source fills it."""
-    return _NO_USE
+    clusters = ", ".join(documents[0].clusters[:3])
+    start, end = min(one.start for one in documents), max(one.end for one in documents)
+    return f"{clusters}: {local_time(start, None)} to {local_time(end, None)}"
