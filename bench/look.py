@@ -17,12 +17,15 @@ import tempfile
 import time
 import venv
 from dataclasses import asdict, dataclass
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
 import psutil
 
 from bench.history import COLUMNS, jobs
+from gpuwaste.views.look.slices import job_columns
 
 TARGET_S: Final = 60.0
 TARGET_MB: Final = 500.0
@@ -74,13 +77,13 @@ def main() -> int:
 
 
 def generate(path: Path, count: int) -> Path:
-    """Write a header and a row for each job."""
+    """Write a header and a row for each job, with the columns of look."""
+    columns = job_columns(COLUMNS)
+    wanted = itemgetter(*map(COLUMNS.index, columns))
     with path.open("wb") as file:
-        file.write("|".join(COLUMNS).encode() + b"\n")
-        for number, group in enumerate(jobs(random.Random(1)), 1):  # noqa: S311 the same jobs each time
-            file.write(group[0])
-            if number >= count:
-                break
+        file.write("|".join(columns).encode() + b"\n")
+        for group in islice(jobs(random.Random(1)), count):  # noqa: S311 the same jobs each time
+            file.write(b"|".join(wanted(group[0].rstrip(b"\n").split(b"|"))) + b"\n")
     return path
 
 

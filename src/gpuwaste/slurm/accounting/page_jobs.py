@@ -12,9 +12,9 @@ _PEAKS: Final = "TRESUsageInMax"
 
 
 class PageJob(NamedTuple):
-    """A job: its texts, the names of its steps ("0" for every numbered one), its lines and the number of the first.
+    """A job: its lines with the number of the first, counted from 1, its texts and an empty one behind them.
 
-    Lines are counted from 1. `peaks` are the readings of its steps, None on a page without any.
+    `steps` are the names of its steps, "0" for every numbered one; `peaks` their readings, None on a page without any.
     """
 
     number: int
@@ -60,6 +60,7 @@ def page_jobs(
             yield pending
             last, pending = "", None
         if whole and begins and not dot:
+            row.append("")
             last, pending = job, PageJob(number, [line], row, set(), None if peaks is None else StepPeaks())
         elif not header or text != header:
             leave(number, line)

@@ -20,7 +20,7 @@ _ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
 # An id of an array or a heterogeneous job as printed in JobID: 3_1, 3_[0-9%2], 4+1, 3_1.batch.
 _PRINTED = re.compile(rb"\d{1,10}(?:_\d{1,10}|_\[[^\]\n]{0,4096}\]|\+\d{1,10})(?:\.[\w+]{1,32})?")
 _HEADERS = frozenset({b"jobid", b"jobidraw"})
-_WHOLE = re.compile(r"\d{1,15}", re.ASCII)
+_MAX_DIGITS: Final = 15
 _EXIT = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
 _T = TypeVar("_T")
 FREE: Final = frozenset(
@@ -50,6 +50,12 @@ _MAX_SURPLUS: Final = 200
 _MAX_WAYS: Final = 1000
 
 
+def whole_number(text: str) -> int | None:
+    """Return digits as a number, None for anything else and for Slurm's "no number"."""
+    value = int(text) if text.isdigit() and text.isascii() and len(text) <= _MAX_DIGITS else None
+    return None if value in NO_NUMBERS else value
+
+
 @dataclass(frozen=True, slots=True)
 class SacctRow:
     """One row by column name; `line` is the number of its first line."""
@@ -74,8 +80,7 @@ class SacctRow:
 
     def whole(self, name: str) -> int | None:
         """Return a column of digits as a number, None for anything else and for Slurm's "no number"."""
-        value = int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
-        return None if value in NO_NUMBERS else value
+        return whole_number(self.text(name))
 
     @property
     def state(self) -> str:

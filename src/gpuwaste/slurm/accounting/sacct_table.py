@@ -19,11 +19,11 @@ from gpuwaste.slurm.accounting.job_record import JobRecord, flag_text, own_text,
 from gpuwaste.slurm.accounting.line_format import NULL, SEPARATOR, line_text
 from gpuwaste.slurm.accounting.page_jobs import page_jobs
 from gpuwaste.slurm.accounting.run_amounts import AMOUNT_COLUMNS, run_amounts
-from gpuwaste.slurm.accounting.sacct_row import FREE, SacctRow
+from gpuwaste.slurm.accounting.sacct_row import FREE, SacctRow, whole_number
 from gpuwaste.slurm.accounting.sacct_rows import ADMIN_COMMENT
 from gpuwaste.slurm.accounting.use_lines import use_lines
 from gpuwaste.slurm.formats.hostlist import NO_NODES
-from gpuwaste.slurm.formats.printed_run import PrintedId, is_interactive, parse_printed
+from gpuwaste.slurm.formats.printed_run import is_interactive, parse_printed
 from gpuwaste.slurm.formats.slurm_times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 
 COLUMNS: Final = (
@@ -37,7 +37,8 @@ COLUMNS: Final = (
 _WHO: Final = ("Cluster", "User", "UID", "Account", "Partition", "QOS")
 _HOW: Final = ("TimelimitRaw", "State", "ExitCode", "Restarts", "Flags", "Reason", "Constraints", "Reservation")
 _TIMES: Final = ("Submit", "Start", "End", "ElapsedRaw", "Elapsed", "Suspended", "Eligible", "Priority")
-_NO_PARTS: Final = PrintedId()
+_NO_PARTS: Final = f"{SEPARATOR}{NULL}" * 4
+_EPOCH_DIGITS: Final = 10
 
 
 @dataclass(slots=True)
@@ -102,21 +103,17 @@ class _Reader:
     def __init__(self, columns: Sequence[str], cluster: str, zone: tzinfo) -> None:
         self._cluster = cluster
         self._zone = zone
-        self._places = {name: place for place, name in enumerate(columns)}
+        self._columns = columns
+        self._raw = "ElapsedRaw" in columns
         self._who, self._how = self._group(_WHO, self._who_text), self._group(_HOW, _how_text)
         self._amounts = {
             started: self._group(AMOUNT_COLUMNS, partial(_amounts_text, started=started)) for started in (False, True)
         }
         self._times = self._getter(_TIMES)
-        self._raw = "ElapsedRaw" in self._places
         self._texts = self._getter(("JobIDRaw", "JobID", "SubmitLine", "NodeList"))
-        self._instant = _Cached(lambda text: parse_time_s(text, zone))
-        self._elapsed = _Cached(lambda text: _row({self._elapsed_name: text}).elapsed_s)
+        self._instants = _Cached(lambda text: parse_time_s(text, zone))
+        self._elapsed = _Cached(lambda text: _row({"Elapsed": text}).elapsed_s)
         self._suspended = _Cached(lambda text: int(parse_cpu_s(text) or 0))
-
-    @property
-    def _elapsed_name(self) -> str:
-        return "ElapsedRaw" if self._raw else "Elapsed"
 
     def line(self, row: list[str], steps: set[str]) -> str:
         """Return the line of a job's row, whose steps have these names. Raises GpuwasteError."""
@@ -136,23 +133,24 @@ class _Reader:
     def _times_text(self, row: list[str]) -> tuple[str, bool]:
         """Return the times as columns, and whether the job started."""
         submitted, start, end, raw, printed, suspended, eligible, priority = self._times(row)
-        submit = self._instant[submitted]
+        submit = self._instant(submitted)
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
-        elapsed, off = self._elapsed[raw if self._raw else printed], self._suspended[suspended]
+        elapsed, off = whole_number(raw) if self._raw else self._elapsed[printed], self._suspended[suspended]
         if self._zone is UTC:
-            begun, ended = self._instant[start], self._instant[end]
+            begun, ended = self._instant(start), self._instant(end)
         else:
             begun, ended = parse_interval_s(start, end, None if elapsed is None else elapsed + off, self._zone)
         begun = own_start(submit, begun, elapsed)
         values = (
             *(submit, submit if begun is None else begun, begun, ended, None if begun is None else elapsed, off),
-            *(
-                self._instant[eligible] if eligible else None,
-                _row({"Priority": priority}).whole("Priority"),
-            ),
+            *(self._instant(eligible) if eligible else None, whole_number(priority)),
         )
         return SEPARATOR.join([NULL if value is None else str(value) for value in values]), begun is not None
+
+    def _instant(self, text: str) -> int | None:
+        """Return UTC seconds; nearly all texts are epoch seconds of our time."""
+        return int(text) if len(text) == _EPOCH_DIGITS and text.isdigit() and text.isascii() else self._instants[text]
 
     def _who_text(self, row: SacctRow) -> str:
         cluster = row.text("Cluster") or self._cluster
@@ -163,14 +161,11 @@ class _Reader:
 
     def _getter(self, names: Sequence[str]) -> Callable[[list[str]], tuple[str, ...]]:
         """Return a function that gives these columns of a row, "" for one that the page does not have."""
-        present = [name for name in names if name in self._places]
-        if len(present) == len(names) > 1:
-            return itemgetter(*(self._places[name] for name in names))
-        places = [self._places.get(name) for name in names]
-        return lambda row: tuple(["" if place is None else row[place] for place in places])
+        places = {name: place for place, name in enumerate(self._columns)}
+        return itemgetter(*(places.get(name, -1) for name in names))
 
     def _group(self, names: Sequence[str], text: Callable[[SacctRow], str]) -> "_Group":
-        present = [name for name in names if name in self._places]
+        present = [name for name in names if name in self._columns]
 
         def read(key: tuple[str, ...]) -> str:
             return text(_row({name: value for name, value in zip(names, key, strict=True) if name in present}))
@@ -192,11 +187,13 @@ def _row(values: dict[str, str]) -> SacctRow:
 
 
 def _ids_text(job_id: str, printed: str) -> str:
-    parts = _NO_PARTS if not printed or printed == job_id else parse_printed(printed)
+    if not printed or printed == job_id:
+        return f"{int(job_id)}{SEPARATOR}{job_id}{_NO_PARTS}"
+    parts = parse_printed(printed)
     if parts is None:
         raise ParseError(f"JobID: cannot read {printed[:40]!r}")
     ids = parts.array_job_id, parts.array_task_id, parts.het_job_id, parts.het_offset
-    return SEPARATOR.join((str(int(job_id)), printed or job_id, *line_text(ids)))
+    return SEPARATOR.join((str(int(job_id)), printed, *line_text(ids)))
 
 
 def _how_text(row: SacctRow) -> str:
