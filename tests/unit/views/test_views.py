@@ -110,7 +110,7 @@ def test_every_number_of_a_sentence_is_a_fact(name: str) -> None:
         for text in texts:
             left = left.replace(text, "")
         assert not re.search(r"\d", left), sentence
-    assert found.narrative or name in {"energy", "hours", "predictions", "priority"}
+    assert found.narrative or name in {"balance", "energy", "hours", "predictions", "priority"}
     assert len({entry.id for entry in found.facts}) == len(found.facts)
     asked = found.sql
     assert all(entry.query.startswith("analytics.") for entry in found.facts)

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from gpuwaste.jobs.machine import machine_reads, machine_store
-from gpuwaste.jobs.machine.types import ALWAYS, HeldAmount, HeldRun, MachineKnown, MachineNode
+from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, HeldRun, MachineKnown, MachineNode
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
@@ -125,8 +125,8 @@ def test_amounts_are_those_that_slurmctld_printed(store: HubStore, db: Database)
     assert list(machine_reads.held_runs(db, "gw", 200, 300)) == []
 
 
-def test_a_hostlist_that_cannot_be_read_has_no_amounts(store: HubStore, db: Database) -> None:
-    """The run is there, and nothing is known of where it was."""
+def test_a_run_without_readable_nodes_is_on_all_nodes(store: HubStore, db: Database) -> None:
+    """The run is there with all that it held; nothing is known of where it was."""
     upsert_jobs(store, [run(1, "gpu[1-", gpus=3)])
     (held,) = machine_reads.held_runs(db, "gw", 0, FAR)
-    assert (held.exact, held.amounts) == (False, ())
+    assert held.amounts == (HeldAmount(POOL, 3, 5, 0),)

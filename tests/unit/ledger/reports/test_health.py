@@ -17,7 +17,10 @@ HEALTH = (
     b'"ledger":{"judged_until":null,"judged_anew_ratio":null},'
     b'"under_use":{"below_pct":5.0,"min_s":30.0,"min_coverage":0.8},"nodes_reporting":0}'
 )
-NEW = b',"role":"serves","inbox":{"batches":0,"age_s":null}'
+NEW = (
+    b',"role":"serves","inbox":{"batches":0,"age_s":null}'
+    b',"sources":{"runs":0,"typical_pct":null,"mean_pct":null,"far_runs":0}'
+)
 MAP = (
     b'{"jobs":[{"job_id":7,"start":1000,"restarts":0,"state":"RUNNING","suspended":false,'
     b'"nodes":{"gpu1":{"positions":[0,3],"shards":0},"gpu2":{"positions":[1],"shards":2}}}]}'

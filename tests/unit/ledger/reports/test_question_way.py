@@ -24,7 +24,7 @@ from gpuwaste.testing.clocks import FakeClock
 
 NOW: Final = DAY + 8 * DAY_S + 7 * HOUR_S
 START: Final = DAY + 5 * DAY_S
-MOST: Final = 8
+MOST: Final = 9
 OPERATOR: Final = Scope("root", everything=True)
 USER: Final = Scope("user1")
 Ask = Callable[[DocumentQueries], object]
@@ -97,7 +97,7 @@ def store() -> Iterator[HubStore]:
 
 @pytest.mark.parametrize("together", [True, False], ids=["judged together", "judged alone"])
 def test_a_question_passes_few_modules_and_none_twice(store: HubStore, together: bool) -> None:
-    """Whatever is asked, nothing below calls back; all questions pass eight modules, those of the store included."""
+    """Whatever is asked, nothing below calls back; all questions pass nine modules, those of the store included."""
     clock, passed = FakeClock(NOW), set[str]()
     shared = SharedRuns(store, LEDGER, clock, least=1) if together else None
     reads = DocumentQueries(store, LEDGER, clock, shared)
