@@ -12,6 +12,7 @@ from gpuwaste.ledger.balance.types import BalanceClass, Devices
 from gpuwaste.ledger.balance.window import WindowBalance, add_window
 from gpuwaste.show.chart import Chart, Series
 from gpuwaste.show.view_document import Cell, Column, ViewFacts
+from gpuwaste.store.database import query_text
 from gpuwaste.views import balance_charts as charting
 from gpuwaste.views.charting import sideways
 from gpuwaste.views.machine_doubts import machine_doubts
@@ -119,6 +120,7 @@ def _found(asking: ViewQuery) -> WindowBalance:
     window = asking.window
     clusters = {name: devices_of(asking.db, name) for name in _clusters(asking)}
     devices: Devices = "GPUs" if "GPUs" in clusters.values() else "CPUs"
+    asking.asked |= {name: query_text(name) for name in ("balance_hours_of", "balance_blockers_of", "balance_waiting")}
     found = WindowBalance(window.start, window.end, window.now, window.step, devices)
     for cluster in (name for name, counted in clusters.items() if counted == devices):
         add_window(asking.db, cluster, found)
