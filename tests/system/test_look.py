@@ -56,17 +56,18 @@ def test_an_ordinary_user_sees_what_accounting_and_the_machine_say(looker: Looke
     text = looker.look("-S", "now-2hours")
     assert "Jobs of all users: " in text
     assert "GPU-hours of " in text
+    assert "of the machine, " in text
     assert "cannot be read" not in text
     folder = looker.path / "gpuwaste-look"
     assert "alice" in (folder / "pages" / "states.html").read_text(encoding="utf-8")
     assert sorted(file.name for file in (folder / "machine").iterdir()) == [
         "sacctmgr-show-configuration.txt",
         "sacctmgr-show-event.txt",
+        "sacctmgr-show-reservation.txt",
         "sacctmgr-show-user.txt",
         "scontrol-show-config.txt",
         "scontrol-show-node.txt",
         "scontrol-show-partition.txt",
-        "scontrol-show-reservation.txt",
     ]
     assert [file.name for file in looker.path.iterdir()] == ["gpuwaste-look"]
     assert _owned_by_bob() == before
