@@ -63,7 +63,6 @@ CAUSE_ROLES: Final[Mapping[str, Role]] = {
     "many_small_jobs": "muted",
     "cpu_starved": "other",
     "memory_resident": "cancelled",
-    "low_use": "second",
 }
 """The role of each finding: the same colour in every chart, and different ones for any two in both schemes."""
 
