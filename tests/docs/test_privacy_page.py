@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "explanation/privacy.md").read_text(encoding="utf-8")
 HOW_TO = (DOCS / "how-to/erase.md").read_text(encoding="utf-8")
 PLACES = {
-    "jobs": "runs", "steps": "runs", "machine_reservations": "the machine",
+    "jobs": "runs", "steps": "runs", "right_sizes": "right sizes", "machine_reservations": "the machine",
     **dict.fromkeys(("judged", "day_sums", "day_reasons"), "judged runs and sums of days"),
     "verdicts": "verdicts", "notices": "notices",
     "notice_opt_outs": "opt-outs", "actions": "actions", "rule_firings": "rules", "disputes": "objections",

@@ -150,7 +150,7 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
             person="user", account="account", typed="name", mention="finding",
             site="cluster partition gpu_type", own="kind",
         ),
-        "until the next pass, 6 hours", owner="user", own_rows=Erase.DELETE, other_rows=Erase.DELETE,
+        "until the next pass, a day at most", owner="user", own_rows=Erase.DELETE, other_rows=Erase.DELETE,
     ),
     "disputes": StoredTable(
         _columns(person="user", typed="words", site="cluster", own="printed_id"),
