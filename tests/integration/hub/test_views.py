@@ -58,7 +58,7 @@ def test_others_get_no_view(filled: Rig) -> None:
 @pytest.mark.parametrize(
     ("target", "status", "said"),
     [
-        ("/v1/views/nothing", 404, "views are energy, hours, jobs"),
+        ("/v1/views/nothing", 404, "views are balance, energy, hours"),
         ("/v1/views/jobs?start=5&end=5", 400, "not before"),
         ("/v1/views/jobs?start=0&end=1099511627776", 400, "longer than"),
         ("/v1/views/jobs?start=-1", 400, "start"),
