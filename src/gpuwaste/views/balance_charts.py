@@ -1,19 +1,20 @@
 """The charts of view balance: the machine as one bar, by day, GPU type and partition, and who kept GPUs from others."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.balance.class_names import WAITED_FOR
 from gpuwaste.ledger.balance.stranding import StrandingJob
-from gpuwaste.ledger.balance.types import BalanceClass, GpuKind
+from gpuwaste.ledger.balance.types import BalanceClass
 from gpuwaste.ledger.balance.window import Place, WindowBalance
 from gpuwaste.show.chart import Axis, Bars, Role, Series
 from gpuwaste.views.charting import sideways, step_axis, user_words
 from gpuwaste.views.ranking import SHOWN
 from gpuwaste.views.view_query import Window
 
+_Group = TypeVar("_Group", bound=Hashable)
 PARTS: Final[Mapping[str, tuple[str, Role]]] = {
     "used": ("used well", "high"),
     "low": ("low utilization", "low"),
@@ -78,7 +79,8 @@ def by_day(window: Window, found: WindowBalance) -> Iterator[Bars]:
     """Yield the machine by day, where there are several."""
     at, axis = step_axis(window)
     if len(at) > 1:
-        steps = [_of_step(found, number) for number in range(len(at))]
+        by_step = _grouped(found, lambda place: place.step)
+        steps = [by_step.get(number, Counter()) for number in range(len(at))]
         yield Bars(
             title=f"The machine by {window.step_text}",
             x=axis,
@@ -88,17 +90,12 @@ def by_day(window: Window, found: WindowBalance) -> Iterator[Bars]:
         )
 
 
-def _of_step(found: WindowBalance, number: int) -> Counter[BalanceClass]:
-    return _sum(place for place in found.seconds.items() if place[0].step == number)
-
-
 def by_kind(found: WindowBalance) -> Iterator[Bars]:
     """Yield the machine by GPU type and by partition, where there are several."""
     for title, of, name in (("GPU type", "Type", _type_name), ("partition", "Partition", _partition_name)):
-        names = sorted({name(place.kind) for place in found.seconds})
-        if len(names) > 1:
-            sums = {each: _sum(one for one in found.seconds.items() if name(one[0].kind) == each) for each in names}
-            shown = sorted(names, key=lambda each: -sums[each].total())[:SHOWN]
+        sums = _grouped(found, name)
+        if len(sums) > 1:
+            shown = sorted(sums, key=lambda each: (-sums[each].total(), each))[:SHOWN]
             yield sideways(
                 f"The machine by {title}", shown, _unit(found), _series([sums[each] for each in shown]), of=of
             )
@@ -108,19 +105,20 @@ def _unit(found: WindowBalance) -> str:
     return f"{found.devices[:-1]}-hours"
 
 
-def _type_name(kind: GpuKind) -> str:
-    return kind.gpu_type or "no type"
+def _type_name(place: Place) -> str:
+    return place.kind.gpu_type or "no type"
 
 
-def _partition_name(kind: GpuKind) -> str:
-    return kind.partitions or "no partition"
+def _partition_name(place: Place) -> str:
+    return place.kind.partitions or "no partition"
 
 
-def _sum(places: Iterable[tuple[Place, int]]) -> Counter[BalanceClass]:
-    found: Counter[BalanceClass] = Counter()
-    for place, gpu_s in places:
-        found[place.of] += gpu_s
-    return found
+def _grouped(found: WindowBalance, group: Callable[[Place], _Group]) -> dict[_Group, Counter[BalanceClass]]:
+    """Return the GPU-seconds of each class by group of their places."""
+    sums: dict[_Group, Counter[BalanceClass]] = defaultdict(Counter)
+    for place, gpu_s in found.seconds.items():
+        sums[group(place)][place.of] += gpu_s
+    return sums
 
 
 def _series(sums: Sequence[Mapping[BalanceClass, int]]) -> list[Series]:

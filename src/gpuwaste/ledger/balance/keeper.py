@@ -25,7 +25,6 @@ from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 
 EVERY_S: Final = 900.0
-FIRST_S: Final = 45.0  # after the start, when accounting has been read
 _REST: Final = 9.0  # pauses are so many times as long as the work between them
 _MAX_DAYS: Final = 20 * 366
 _FAILED: Final = log_event.warning(

@@ -1,11 +1,12 @@
 """Jobs that kept free GPUs from jobs that waited: which nodes, for how long, with how much of their memory or CPUs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.jobs.machine.machine_reads import machine_nodes, memory_of
+from gpuwaste.jobs.machine.types import MachineNode
 from gpuwaste.ledger.balance.types import BalanceClass, Run
 from gpuwaste.ledger.balance.window import Blocker
 from gpuwaste.slurm.formats.hostlist import compressed
@@ -64,17 +65,27 @@ def _described(
     jobs = {
         (row["job_id"], row["run_start"]): row for row in db.rows("balance_jobs", {"cluster": cluster, "job_ids": ids})
     }
+    starts = [key[2][1] for key in keys]
+    machine: dict[str, list[MachineNode]] = defaultdict(list)
+    for node in machine_nodes(db, cluster, min(starts), max(starts) + 1, assume_first=True):
+        machine[node.node].append(node)
     for key in keys:
-        row = jobs.get(key[2])
-        yield None if row is None else _job(db, key, row, sorted(nodes[key]), gpu_s[key])
+        row, names = jobs.get(key[2]), sorted(nodes[key])
+        yield None if row is None else _job(key, row, names, gpu_s[key], _at(machine[names[0]], key[2][1]))
+
+
+def _at(times: Iterable[MachineNode], instant: int) -> MachineNode | None:
+    """Return a node as it was at a time."""
+    return next(
+        (node for node in times if node.since <= instant and (node.until is None or instant < node.until)), None
+    )
 
 
 def _job(
-    db: Database, key: tuple[str, BalanceClass, Run], row: Mapping[str, Any], nodes: list[str], gpu_s: int
+    key: tuple[str, BalanceClass, Run], row: Mapping[str, Any], nodes: list[str], gpu_s: int, node: MachineNode | None
 ) -> StrandingJob:
     cluster, of, run = key
-    machine = {node.node: node for node in machine_nodes(db, cluster, run[1], run[1] + 1, assume_first=True)}
-    node, parts = machine.get(nodes[0]), max(1, row["n_nodes"] or 1)
+    parts = max(1, row["n_nodes"] or 1)
     memory = of is BalanceClass.FREE_MEMORY
     held = (memory_of(row["alloc_tres"]) if memory else row["cpus"] or 0) / parts
     whole = 0 if node is None else node.memory_b if memory else node.cpus

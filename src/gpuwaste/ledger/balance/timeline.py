@@ -125,10 +125,10 @@ class _State:
 
 def stretches_of(node: NodeFacts, start: int, end: int, states_from: int) -> list[Stretch]:
     """Return the stretches of a node from `start` to before `end`, in order."""
-    changes = sorted(_changes(node, start, end), key=itemgetter(0, 1))
+    changes = list(_changes(node, start, end))
     if states_from < end:
-        changes.insert(0, (start, 0, None)) if states_from <= start else changes.append((states_from, 0, None))
-        changes.sort(key=itemgetter(0, 1))
+        changes.append((max(start, states_from), 0, None))
+    changes.sort(key=itemgetter(0, 1))
     state = _State()
     found = []
     now = start
