@@ -7,7 +7,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from gpuwaste.cli.options import add
+from gpuwaste.cli.options import DETECTED, add
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
 
@@ -27,7 +27,7 @@ _SOURCES = ("store", "swf", "sacct", "csv_file", "from_file")
 def add_sources(parser: Any) -> None:
     """Add --from, --store, --swf, --sacct and --csv-file with their options."""
     source = parser.add_mutually_exclusive_group()
-    add(source, "from", dest="from_file")
+    add(source, "from", DETECTED, dest="from_file")
     add(source, "store", shown="the hub's store, or the hub", nargs="?")
     for name in ("swf", "sacct", "csv-file"):
         add(source, name)

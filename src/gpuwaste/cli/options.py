@@ -36,6 +36,8 @@ def _percent(text: str) -> float:
     return value
 
 
+DETECTED: Final = "sacct, SWF, CSV or a store (detected)"
+"""About --from, where any kind of file will do."""
 Kind = Callable[[str], Any] | None
 SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
     "starttime": (("-S", "--starttime"), "TIME", "start time, as in sacct", None),
@@ -54,7 +56,7 @@ SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
     "threads": (("--threads",), "N", "CPU threads to use", count_word),
     "trials": (("--trials",), "N", "trials of the parameter search per target, 0 for no search", count_word),
     "targets": (("--targets",), "NAMES", "targets to predict, separated by commas", None),
-    "from": (("--from",), "FILE", "read jobs from this file: sacct, SWF, CSV or a store (detected)", path_word),
+    "from": (("--from",), "FILE", "read jobs from this file", path_word),
     "store": (("--store",), "FILE", "read jobs from a store that gpuwaste history import wrote", path_word),
     "swf": (("--swf",), "FILE", "read jobs from a log in Standard Workload Format", path_word),
     "sacct": (("--sacct",), "FILE", "read jobs from the output of sacct -P or --json (plain, xz, gz, bz2)", path_word),

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import duckdb
 
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.text import storable
 from gpuwaste.store.database import MEMORY, Database, Schema, query_text, schema_number, schema_tables
 from gpuwaste.store.duckdb_connection import Cursor, connect, load_extension, quoted
 from gpuwaste.store.lake_s3 import S3Place
@@ -139,6 +140,7 @@ class LakeDatabase(Database):
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
         """Execute a statement, or the statements of a lake's form, each with the parameters that it names."""
+        parameters = _without_nul(parameters)
         parts = _parts(sql)
         if len(parts) == 1 or not isinstance(parameters, Mapping):
             return super().execute(sql, parameters)
@@ -257,6 +259,21 @@ def _text(name: str) -> str:
         return query_text(name, _FORM)
     except StoreError:
         return query_text(name)
+
+
+def _without_nul(
+    parameters: Mapping[str, Any] | Sequence[Any] | None,
+) -> Mapping[str, Any] | Sequence[Any] | None:
+    """Return parameters with NUL escaped as in all texts of a lake: its catalog cannot compare others."""
+    if isinstance(parameters, Mapping):
+        return {name: _storable(value) for name, value in parameters.items()}
+    return None if parameters is None else [_storable(value) for value in parameters]
+
+
+def _storable(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_storable(part) for part in value] if any(isinstance(part, str) for part in value) else value
+    return storable(value) if isinstance(value, str) and "\0" in value else value
 
 
 @cache

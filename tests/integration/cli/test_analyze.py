@@ -238,7 +238,7 @@ def test_rows_for_programs(sacct: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--view", "nothing"], "expected one of energy, hours, jobs"),
+        (["--view", "nothing"], "expected one of balance, energy, hours, jobs"),
         (["-M", "elsewhere"], "no jobs of cluster 'elsewhere': clusters with jobs are one"),
         (["--compare", "previous"], "give -S and -E"),
         (["--compare", "clusters"], "name two clusters"),

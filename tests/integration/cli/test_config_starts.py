@@ -71,7 +71,7 @@ CASES: list[tuple[str, str, str, str]] = [
         "[agent] dcgm_url: 'http://[::1' is not on the loopback interface",
     ),
     (
-        "estimate.devices",
+        "slurm.gpu_types",
         "[estimate] {}",
         '[estimate]\nprices = ["h900=1"]',
         "[estimate] prices: 'h900': unknown GPU type",

@@ -97,6 +97,12 @@ def good_log(place: Path) -> None:
     (place / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 7 1 -1 1 1 -1 -1\n")
 
 
+def jobs(place: Path) -> None:
+    fields = "JobID|User|State|Submit|Start|End|AllocTRES|NodeList"
+    times = "2026-05-04T10:00:00|2026-05-04T10:00:05|2026-05-04T11:00:00"
+    (place / "jobs.txt").write_text(f"{fields}\n7|alice|COMPLETED|{times}|cpu=4,node=1,gres/gpu=1|n1\n")
+
+
 Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
     "actions": (None, "rules actions"),
@@ -148,6 +154,8 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "hub move": (None, "hub move --to lake"),
     "job": (None, "job 7"),
     "mcp": (bad_file, "mcp --config {place}/bad.toml"),
+    "look": (jobs, "look --from {place}/jobs.txt -o {place}/pages"),
+    "look none": (None, "look --from {place}/none.txt -o {place}/pages"),
     "model": (bundles, "model list"),
     "model promote": (bundles, "model promote broken"),
     "model show": (bundles, f"model show {MODEL}"),
@@ -192,7 +200,7 @@ def test_no_path_is_broken(
     if prepare:
         prepare(place)
     argv = [word.replace("{place}", str(place)) for word in words.split()]
-    if "--config" not in argv:
+    if "--config" not in argv and argv[0] != "look":  # which reads none
         argv += ["--config", config]
     main(argv)
     said = "".join(capfd.readouterr())

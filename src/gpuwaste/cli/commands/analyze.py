@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.options import DETECTED, add, add_config, add_window, config_of
 from gpuwaste.cli.time_options import MonthAction
 from gpuwaste.cli.words import path_word
 
@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_window(parser, None, shown="now-30days; with files: no limit")
     parser.add_argument("--month", action=MonthAction, metavar="YYYY-MM", help="a calendar month, instead of -S and -E")
     source = parser.add_mutually_exclusive_group()
-    add(source, "from", "repeatable", dest="from_file", action="append")
+    add(source, "from", f"{DETECTED}; repeatable", dest="from_file", action="append")
     for name in ("sacct", "swf", "csv-file"):
         add(source, name, "repeatable", action="append")
     add(source, "store")

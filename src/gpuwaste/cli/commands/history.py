@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from gpuwaste.cli.options import add, add_as_job, add_config, add_window, config_of
+from gpuwaste.cli.options import DETECTED, add, add_as_job, add_config, add_window, config_of
 from gpuwaste.cli.words import number_word, path_word
 
 HELP = "the job history: import, status"
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     reader = actions.add_parser("import", help="import jobs; those that were imported before are skipped")
     source = reader.add_mutually_exclusive_group(required=True)
-    add(source, "from", dest="from_file")
+    add(source, "from", DETECTED, dest="from_file")
     add(source, "sacct")
     source.add_argument("--sacct-live", action="store_true", help="read jobs from accounting, through sacct")
     source.add_argument("--slurmrestd", action="store_true", help="read jobs from accounting, through slurmrestd")

@@ -22,13 +22,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=path_word, metavar="DIR", help="folder for everything (default: gpuwaste-look)"
     )
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        type=path_word,
-        metavar="PATH",
-        help="read a file of sacct -P or --json, or the folder of an earlier look, instead of running Slurm's commands",
-    )
+    about = "of sacct -P or --json, or the folder of an earlier look, instead of running Slurm's commands"
+    add(parser, "from", about, dest="from_file")
     add_window(parser, None, shown="now-30days; of a file: all its jobs")
     add(parser, "clusters", "of a file without the column Cluster", default="", shown="cluster")
     add(parser, "time-zone", "of a file", default="", shown="this host's")
