@@ -11,7 +11,7 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 _PACKAGE: Final = Path(__file__).parents[1]
-SOURCES: Final = (_PACKAGE / "sim", _PACKAGE / "plan")
+SOURCES: Final = (_PACKAGE / "sim", _PACKAGE / "plan" / "start_time")
 """Where compiled functions are, and the constants that become part of them."""
 
 
