@@ -54,6 +54,14 @@ def is_there(folder: Path) -> bool:
     return (folder / _PLUGIN).is_file()
 
 
+def provide(version: str) -> Path:
+    """Unpack the plugin for a version where it is missing; return its folder. Raises GpuwasteError."""
+    folder = folder_of(version)
+    if not is_there(folder):
+        unpack(version, folder)
+    return folder
+
+
 def unpack(version: str, folder: Path) -> None:
     """Fetch the plugin for exactly this version of Slurm and put it there. Raises GpuwasteError."""
     with tempfile.TemporaryDirectory(prefix="gpuwaste-slurm-gpu-") as place:
@@ -115,9 +123,7 @@ def _step(argv: Sequence[str], folder: Path) -> None:
 def main() -> int:
     """Unpack the plugin where it is missing, and print its folder."""
     try:
-        version = slurm_version()
-        if not is_there(folder := folder_of(version)):
-            unpack(version, folder)
+        folder = provide(slurm_version())
     except GpuwasteError as error:
         print(error, file=sys.stderr)  # noqa: T201 a command's own output
         return 1

@@ -41,7 +41,7 @@ static int initialise(int fd)
     struct stat st;
     if (flock(fd, LOCK_EX) || fstat(fd, &st)) return -1;
     int result = 0;
-    sim_shared header = {0};
+    static sim_shared header; /* too large for the stack of slurmstepd's threads; a session's lock is held */
     if (st.st_size < (off_t)sizeof(sim_shared)) {
         header.version = SIM_STATE_VERSION;
         header.segments = SIM_SEGMENTS;

@@ -45,6 +45,40 @@ static nvmlReturn_t list(const char *function, nvmlDevice_t device, unsigned int
     return sim_leave(NVML_SUCCESS);
 }
 
+/* What one process adds to the duty cycle of a cell. */
+static unsigned cell_util_of(unsigned pid, size_t n, int64_t cell)
+{
+    static sim_span own[SIM_SEGMENTS]; /* under the session's lock */
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)span[i].pid == pid) own[kept++] = span[i];
+    double mean = sim_mean_util(own, kept, cell * SIM_CELL_NS, (cell + 1) * SIM_CELL_NS, SIM_NO_INSTANCE);
+    return (unsigned)(mean + 0.5);
+}
+
+/* One sample of each process that NVML lists, of the newest complete cell; the driver has none with MIG. */
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples,
+                                             unsigned int *count, unsigned long long last_seen_us)
+{
+    static nvmlProcessInfo_t listed[SIM_SEGMENTS];
+    sim_target t;
+    if (!count) return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t r = sim_enter_device(__func__, device, &t);
+    if (r != NVML_SUCCESS) return r;
+    if (t.mig || t.gpu->mig_enabled) return sim_leave(NVML_ERROR_NOT_SUPPORTED);
+    unsigned room = samples ? *count : 0, found = collect(&t, listed, SIM_SEGMENTS);
+    int64_t now = sim_mono_ns(), cell = now / SIM_CELL_NS - 1;
+    unsigned long long at_us = (unsigned long long)((cell + 1) * SIM_CELL_NS + sim_utc_offset_ns(sim.shared)) / 1000;
+    if (!found || at_us <= last_seen_us) return sim_leave(NVML_ERROR_NOT_FOUND);
+    *count = found;
+    if (found > room) return sim_leave(NVML_ERROR_INSUFFICIENT_SIZE);
+    size_t n = sim_spans(sim.shared, t.gpu->minor, now, cell * SIM_CELL_NS, span);
+    for (unsigned i = 0; i < found; i++)
+        samples[i] = (nvmlProcessUtilizationSample_t){.pid = listed[i].pid, .timeStamp = at_us,
+            .smUtil = cell_util_of(listed[i].pid, n, cell)};
+    return sim_leave(NVML_SUCCESS);
+}
+
 /* No load program draws or runs under MPS. */
 static nvmlReturn_t empty(const char *function, nvmlDevice_t device, unsigned int *count)
 {

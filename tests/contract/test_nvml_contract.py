@@ -197,6 +197,14 @@ def test_process_lists_have_processes(devices: list[Any]) -> None:
         assert isinstance(pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3(device), list)
 
 
+def test_utilization_of_processes_is_of_the_past(devices: list[Any]) -> None:
+    """Nothing is newer than an hour from now; a GPU with MIG has no such samples."""
+    allowed = {pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_ERROR_NOT_SUPPORTED}
+    for device in whole(devices):
+        future = int((time.time() + 3600) * 1_000_000)
+        assert error_of(pynvml.nvmlDeviceGetProcessUtilization, device, future) in allowed
+
+
 def test_a_whole_gpu_is_no_mig_device(devices: list[Any]) -> None:
     """A GPU handle is no MIG handle and has no instance ids; without MIG it has no MIG devices."""
     refusals = {pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_SUPPORTED}

@@ -20,6 +20,7 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.sim_build import build_level_zero, build_native, build_rocm_smi
+from tools import slurm_gpu
 from tools.matrix import compare, trees
 from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
@@ -129,6 +130,10 @@ def _run_turn(options: argparse.Namespace, base: Path) -> int:
 def _prepare(chosen: Release, base: Path) -> None:
     _make_tree(chosen, base)
     _build_for_host()
+    try:
+        slurm_gpu.provide(trees.version_of(trees.tree_of(chosen, base)))
+    except GpuwasteError as error:  # of a newer point release than the tree's: tests that want it say so
+        say(f"{chosen.name}: {error}")
 
 
 def _build_for_host() -> None:

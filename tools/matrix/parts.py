@@ -61,6 +61,7 @@ PARTS: Final = (
         (
             "tests/contract/test_slurm_contract.py",
             "tests/contract/test_accounting_details.py",
+            "tests/contract/test_gpu_use_contract.py",
             "tests/contract/test_history_files.py",
             "tests/contract/test_hostlist_contract.py",
             "tests/contract/test_times_contract.py",
@@ -134,6 +135,7 @@ TURN: Final = Part(
         "tests/contract/test_slurm_contract.py",
         "tests/contract/test_slurmrestd_contract.py",
         "tests/contract/test_accounting_details.py",
+        "tests/contract/test_gpu_use_contract.py",
         "tests/contract/test_history_files.py",
         "tests/contract/test_sbatch_components_contract.py",
         "tests/plugins/test_job_submit_cluster.py",

@@ -382,6 +382,24 @@ def test_a_load_runs_on_a_mig_device(bench: Bench) -> None:
     assert pynvml.nvmlDeviceGetMemoryInfo(first).used == 0
 
 
+def test_each_process_has_its_own_utilization(bench: Bench) -> None:
+    """Of two loads on a GPU each has its share, once for each cell of the grid; with MIG there is none."""
+    gpu = bench.gpus[0]
+    shares = {bench.load("--gpus", str(gpu.minor), "--phase", f"30:{share}").pid: share for share in (20, 50)}
+    until(lambda: bench.util(gpu) == 70)
+    samples = pynvml.nvmlDeviceGetProcessUtilization(bench.handle(gpu), 0)
+    assert {sample.pid: sample.smUtil for sample in samples} == shares
+    later = samples[0].timeStamp + 3_600_000_000
+    with pytest.raises(pynvml.NVMLError_NotFound):
+        pynvml.nvmlDeviceGetProcessUtilization(bench.handle(gpu), later)
+    with pytest.raises(pynvml.NVMLError_NotFound):
+        pynvml.nvmlDeviceGetProcessUtilization(bench.handle(bench.gpus[1]), 0)
+    mig = mig_gpu(Arch.AMPERE)
+    bench.use([mig])
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetProcessUtilization(bench.handle(mig), 0)
+
+
 def gpm(device: Any, instance: int = NO_INSTANCE) -> tuple[float, float]:
     """Return (graphics utilization, SM utilization) in percent over a tenth of a second."""
     wanted = (pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL, pynvml.NVML_GPM_METRIC_SM_UTIL)

@@ -149,7 +149,7 @@ def test_slurm_s_peaks_are_the_largest_of_all_times(store: HubStore) -> None:
     (found,) = document(store).runs
     assert [(row.peak_pct, row.gpu_mem_max_b) for row in found.accounted] == [(180.0, 4 * GIB)]
     assert accounted_words(found) == [
-        "Slurm's largest readings: 180 % (all GPUs of a task together) and 4.0 GiB of GPU memory in a task."
+        "Slurm's largest readings: 180 % (one or several GPUs of a task together) and 4.0 GiB of GPU memory in a task."
     ]
     other = replace(record, job_id=8, uses=(AccountedUse("slurm", peak_pct=0.0, gpu_mem_max_b=0),))
     upsert_jobs(store, [other])

@@ -69,7 +69,7 @@ def _readings(row: AccountedRow) -> str:
     if row.peak_pct == 0 and row.gpu_mem_max_b == 0:
         return "Slurm read 0 % and no GPU memory in use. NVML errors look the same: this is not counted as idle."
     parts = [
-        f"{row.peak_pct:,.0f} % (all GPUs of a task together)" if row.peak_pct else "",
+        f"{row.peak_pct:,.0f} % (one or several GPUs of a task together)" if row.peak_pct else "",
         f"{format_size(row.gpu_mem_max_b)} of GPU memory in a task" if row.gpu_mem_max_b else "",
     ]
     told = " and ".join(filter(None, parts))

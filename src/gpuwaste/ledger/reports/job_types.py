@@ -77,7 +77,7 @@ class AccountedRow(Struct, kw_only=True, frozen=True):
     gpu: Annotated[str | None, Meta(description="The GPU's number on its node; null: all together.")]
     mean_pct: Annotated[float | None, Meta(description="Mean utilization over the run, percent.")]
     peak_pct: Annotated[
-        float | None, Meta(description="Largest reading, percent; of Slurm the sum over the GPUs of one task.")
+        float | None, Meta(description="Largest reading, percent; of Slurm of one or several GPUs of a task together.")
     ]
     gpu_mem_max_b: MaybeBytes
     gpu_mem_total_b: MaybeBytes

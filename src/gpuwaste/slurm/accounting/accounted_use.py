@@ -3,9 +3,10 @@
 jobstats (its text in AdminComment, jobstats_comment.py) has the mean utilization and the largest memory of each GPU.
 
 Slurm (gres/gpuutil and gres/gpumem, where AccountingStorageTRES has gres/gpu) has no mean: TRESUsageInTot and
-TRESUsageInAve hold each task's *last* reading, TRESUsageInMax the largest of any task (common_jag.c, "tally their
-usage"). A reading is the sum over a task's GPUs, so that it can exceed 100 %, and NVML errors leave it at 0
-(gpu_nvml.c, gpu_p_usage_read): a peak of 0 is a hint that the GPUs were not used, and no proof.
+TRESUsageInAve hold one of a task's readings (the last one by common_jag.c, the largest one on a live 24.11),
+TRESUsageInMax the largest of any task. A reading adds up a task's GPUs, so that it can exceed 100 %, but leaves out a
+GPU whose sample is not newer than that of the GPU before, and NVML errors leave it at 0 (gpu_nvml.c, _get_gpuutil): a
+peak of 0 is a hint that the GPUs were not used, and no proof.
 """
 
 import re
@@ -34,7 +35,7 @@ class AccountedUse:
     gpu: Annotated[str, Meta(description="The GPU's number on its node; empty: all together.")] = ""
     mean_pct: Annotated[float | None, Meta(description="Mean utilization over the run, percent.")] = None
     peak_pct: Annotated[
-        float | None, Meta(description="Largest reading, percent; of Slurm the sum over the GPUs of one task.")
+        float | None, Meta(description="Largest reading, percent; of Slurm of one or several GPUs of a task together.")
     ] = None
     gpu_mem_max_b: Annotated[int | None, Meta(description="Largest GPU memory in use; of Slurm by one task.")] = None
     gpu_mem_total_b: Annotated[int | None, Meta(description="The GPU's memory.")] = None

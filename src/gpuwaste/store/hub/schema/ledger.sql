@@ -117,7 +117,7 @@ CREATE TABLE accounted_use (
     node VARCHAR NOT NULL, -- '' of the whole run
     gpu VARCHAR NOT NULL, -- its number on the node; '' all together
     mean_pct DOUBLE,
-    peak_pct DOUBLE, -- the largest reading; of Slurm the sum over the GPUs of one task
+    peak_pct DOUBLE, -- the largest reading; of Slurm of one or several GPUs of a task together
     gpu_mem_max_b BIGINT,
     gpu_mem_total_b BIGINT,
     cpus BIGINT, -- of the run on the node, as what follows: the same in the row of each of its GPUs
