@@ -8,7 +8,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.ledger.balance.class_names import WAITED_FOR
 from gpuwaste.ledger.balance.stranding import StrandingJob
 from gpuwaste.ledger.balance.types import BalanceClass
-from gpuwaste.ledger.balance.window import Place, WindowBalance
+from gpuwaste.ledger.balance.window import StepSum, WindowBalance
 from gpuwaste.show.chart import Axis, Bars, Role, Series
 from gpuwaste.views.charting import sideways, step_axis, user_words
 from gpuwaste.views.ranking import SHOWN
@@ -105,15 +105,15 @@ def _unit(found: WindowBalance) -> str:
     return f"{found.devices[:-1]}-hours"
 
 
-def _type_name(place: Place) -> str:
+def _type_name(place: StepSum) -> str:
     return place.kind.gpu_type or "no type"
 
 
-def _partition_name(place: Place) -> str:
+def _partition_name(place: StepSum) -> str:
     return place.kind.partitions or "no partition"
 
 
-def _grouped(found: WindowBalance, group: Callable[[Place], _Group]) -> dict[_Group, Counter[BalanceClass]]:
+def _grouped(found: WindowBalance, group: Callable[[StepSum], _Group]) -> dict[_Group, Counter[BalanceClass]]:
     """Return the GPU-seconds of each class by group of their places."""
     sums: dict[_Group, Counter[BalanceClass]] = defaultdict(Counter)
     for place, gpu_s in found.seconds.items():

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from gpuwaste.slurm.site.machine_events import NodeOutage, ReservedNodes
 
-__all__ = ["HeldAmount", "HeldRun", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes"]
+__all__ = ["HeldAmount", "RunAmounts", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes"]
 ALWAYS: Final = 0
 """`since` of a node whose configuration is that of a file, or is assumed for all time before it was seen first."""
 POOL: Final = "(all nodes)"
@@ -41,7 +41,7 @@ class HeldAmount(NamedTuple):
     memory_b: int
 
 
-class HeldRun(NamedTuple):
+class RunAmounts(NamedTuple):
     """A run and what it holds on each of its nodes, from `start` until `end`.
 
     `exact`: slurmctld printed the amounts, or it is one node. Otherwise they are spread evenly, the rest to the first

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gpuwaste.ledger.balance.bounded import ByBlocker, ByKind
 from gpuwaste.ledger.balance.contest import Claim, Contest, Offer, Wanted
 from gpuwaste.ledger.balance.kept import kept_for
-from gpuwaste.ledger.balance.timeline import NodeFacts, Stretch, stretches_of
+from gpuwaste.ledger.balance.timeline import NodeTime, Stretch, stretches_of
 from gpuwaste.ledger.balance.types import (
     BalanceClass,
     BalanceInputs,
@@ -58,7 +58,7 @@ def balance(inputs: BalanceInputs) -> BalanceSums:
     )
 
 
-def claims_of(nodes: Mapping[str, NodeFacts], waiting: Iterable[WaitingRun]) -> Iterator[Claim]:
+def claims_of(nodes: Mapping[str, NodeTime], waiting: Iterable[WaitingRun]) -> Iterator[Claim]:
     """Yield, by node, since when the next run with GPUs to start there has waited; not of runs with a single GPU.
 
     No job needs less than these, so they are in nobody's way.
@@ -99,12 +99,12 @@ class _Contested:
         return False
 
 
-def _facts(inputs: BalanceInputs, holdings: Iterable[Holding]) -> dict[str, NodeFacts]:
+def _facts(inputs: BalanceInputs, holdings: Iterable[Holding]) -> dict[str, NodeTime]:
     """Return what is known of each node with GPUs, by its name."""
-    nodes: dict[str, NodeFacts] = {}
+    nodes: dict[str, NodeTime] = {}
     for span in inputs.nodes:
         if span.gpus:
-            nodes.setdefault(span.node, NodeFacts()).spans.append(span)
+            nodes.setdefault(span.node, NodeTime()).spans.append(span)
     for closure in inputs.closures:
         if closure.node in nodes:
             nodes[closure.node].closures.append(closure)
@@ -114,7 +114,7 @@ def _facts(inputs: BalanceInputs, holdings: Iterable[Holding]) -> dict[str, Node
     return nodes
 
 
-def _stretches(inputs: BalanceInputs, facts: NodeFacts) -> list[Stretch]:
+def _stretches(inputs: BalanceInputs, facts: NodeTime) -> list[Stretch]:
     return stretches_of(facts, inputs.start, inputs.end, inputs.states_from)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from gpuwaste.ledger.balance.bounded import BoundedKind, ByBlocker, ByKind, Stranded
 from gpuwaste.ledger.balance.demand import Demand, Masks, bits_of, request_of
 from gpuwaste.ledger.balance.enough_nodes import EnoughNodes
-from gpuwaste.ledger.balance.timeline import Free, NodeFacts, Stretch, blocker
+from gpuwaste.ledger.balance.timeline import Free, NodeTime, Stretch, blocker
 from gpuwaste.ledger.balance.types import STRANDED, BalanceClass, GpuKind, NodeSpan, Run, WaitingRun
 
 _END: Final = 0  # at one instant ends come before beginnings
@@ -69,7 +69,7 @@ class Contest:
 
     def __init__(
         self,
-        nodes: Mapping[str, NodeFacts],
+        nodes: Mapping[str, NodeTime],
         classes: ByKind,
         blocked: ByBlocker,
     ) -> None:

@@ -1,6 +1,6 @@
 """Demand: the jobs that wait, as bits of integers: which of them concern a node, and what is in their way there.
 
-Jobs that request the same are one Request, and have one bit. With few operations on integers a node is compared with
+Jobs that request the same are one GpuRequest, and have one bit. With few operations on integers a node is compared with
 all that wait, however many.
 """
 
@@ -17,7 +17,7 @@ from gpuwaste.ledger.balance.types import NodeSpan, WaitingRun
 _SIMPLE: Final = re.compile(r"[\w.:+\-]{1,64}(?:(?:&[\w.:+\-]{1,64}){0,16}|(?:\|[\w.:+\-]{1,64}){0,16})", re.ASCII)
 
 
-class Request(NamedTuple):
+class GpuRequest(NamedTuple):
     """What jobs request: on each of `nodes` nodes so many GPUs, CPUs and bytes; `total` GPUs in all."""
 
     partitions: frozenset[str]
@@ -44,11 +44,11 @@ class Masks:
     concerned: int = 0
 
 
-def request_of(run: WaitingRun) -> Request:
+def request_of(run: WaitingRun) -> GpuRequest:
     """Return what a job requests on each node: an even share, rounded up."""
     nodes = max(1, run.nodes)
     gpus, cpus, memory_b = (-(-amount // nodes) for amount in (run.gpus, run.cpus, run.memory_b))
-    return Request(
+    return GpuRequest(
         run.partitions, run.constraint, run.gpu_type, nodes, gpus, cpus, memory_b, run.gpus, run.time_limit_s
     )
 
@@ -69,12 +69,12 @@ class Demand:
     """The requests that wait now, of jobs that a limit keeps back and of others, as bits that are given for a sweep."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[GpuRequest] = []
         self.unlimited = self.limited = self.active = self.of_several_nodes = 0
-        self._bits: dict[Request, int] = {}
+        self._bits: dict[GpuRequest, int] = {}
         self._waiting: Counter[tuple[bool, int]] = Counter()
 
-    def bit(self, request: Request) -> int:
+    def bit(self, request: GpuRequest) -> int:
         """Return the number of the bit of a request."""
         found = self._bits.get(request)
         if found is None:
@@ -126,11 +126,11 @@ def bits_of(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
-def _too_large(request: Request, span: NodeSpan) -> bool:
+def _too_large(request: GpuRequest, span: NodeSpan) -> bool:
     return request.gpus > span.gpus or request.cpus > span.cpus or request.memory_b > span.memory_b
 
 
-def _obstacles(request: Request, free: Free, types: list[str]) -> list[str]:
+def _obstacles(request: GpuRequest, free: Free, types: list[str]) -> list[str]:
     """Return the names of Masks' fields for what is in the way."""
     found = ["other_type"] if request.gpu_type and request.gpu_type not in types else []
     if request.gpus > free.gpus:

@@ -17,7 +17,7 @@ class Free(NamedTuple):
     memory_b: int
 
 
-class Kept(NamedTuple):
+class KeptGpus(NamedTuple):
     """What is kept on a node for a run that starts at `start`, and the class of its GPUs."""
 
     since: int
@@ -46,13 +46,13 @@ class Stretch(NamedTuple):
 
 
 @dataclass(slots=True)
-class NodeFacts:
+class NodeTime:
     """All that is known of one node."""
 
     spans: list[NodeSpan] = field(default_factory=list)
     closures: list[Closure] = field(default_factory=list)
     holdings: list[Holding] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[KeptGpus] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _State:
     runs: int = 0
     states_known: bool = False
     closures: Counter[BalanceClass] = field(default_factory=Counter)
-    kept: dict[tuple[int, tuple[int, int]], Kept] = field(default_factory=dict)
+    kept: dict[tuple[int, tuple[int, int]], KeptGpus] = field(default_factory=dict)
 
     def apply(self, what: Any, sign: int) -> None:
         """Apply the beginning (1) or the end (-1) of something."""
@@ -77,7 +77,7 @@ class _State:
             self.memory_b += sign * what.memory_b
             self.estimated += sign * what.gpus * what.estimated
             self.runs += sign
-        elif type(what) is Kept:
+        elif type(what) is KeptGpus:
             key = what.start, what.holding.run
             if sign > 0:
                 self.kept[key] = what
@@ -123,7 +123,7 @@ class _State:
         return None if self.states_known or self.runs else BalanceClass.NOT_KNOWN
 
 
-def stretches_of(node: NodeFacts, start: int, end: int, states_from: int) -> list[Stretch]:
+def stretches_of(node: NodeTime, start: int, end: int, states_from: int) -> list[Stretch]:
     """Return the stretches of a node from `start` to before `end`, in order."""
     changes = list(_changes(node, start, end))
     if states_from < end:
@@ -143,7 +143,7 @@ def stretches_of(node: NodeFacts, start: int, end: int, states_from: int) -> lis
     return found if last is None else [*found, last]
 
 
-def _changes(node: NodeFacts, start: int, end: int) -> Iterator[tuple[int, int, Any]]:
+def _changes(node: NodeTime, start: int, end: int) -> Iterator[tuple[int, int, Any]]:
     """Yield when something begins (1) or ends (-1); what lasts longer is cut at `start` and has no end."""
     for begin, until, what in _spans(node):
         if begin < end and until > start and begin < until:
@@ -152,7 +152,7 @@ def _changes(node: NodeFacts, start: int, end: int) -> Iterator[tuple[int, int, 
                 yield until, -1, what
 
 
-def _spans(node: NodeFacts) -> Iterable[tuple[int, int, Any]]:
+def _spans(node: NodeTime) -> Iterable[tuple[int, int, Any]]:
     yield from ((span.since, span.until, span) for span in node.spans)
     yield from ((closure.start, closure.end, closure) for closure in node.closures)
     yield from ((holding.start, holding.end, holding) for holding in node.holdings)

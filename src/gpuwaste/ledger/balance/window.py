@@ -17,7 +17,7 @@ LOOKAHEAD_S: Final = 6 * HOUR_S
 """What started in this time after a part tells for whom GPUs were kept at its end."""
 
 
-class Place(NamedTuple):
+class StepSum(NamedTuple):
     """A place of a window's sums: the number of the step, the kind of GPUs, the class."""
 
     step: int
@@ -46,7 +46,7 @@ class WindowBalance:
     now: int
     step_s: int
     devices: Devices = "GPUs"
-    seconds: Counter[Place] = field(default_factory=Counter)
+    seconds: Counter[StepSum] = field(default_factory=Counter)
     blocked: Counter[Blocker] = field(default_factory=Counter)
     estimated: int = 0
     over: int = 0
@@ -130,12 +130,12 @@ def _not_known(db: Database, cluster: str, found: WindowBalance) -> int:
     for (begin, until, kind), gpus in kinds.items():
         for at in range(found.start, since, found.step_s):
             seconds = max(0, min(at + found.step_s, since, until) - max(at, begin))
-            found.seconds[Place((at - found.start) // found.step_s, kind, BalanceClass.NOT_KNOWN)] += gpus * seconds
+            found.seconds[StepSum((at - found.start) // found.step_s, kind, BalanceClass.NOT_KNOWN)] += gpus * seconds
     return since
 
 
-def _place(place: HourSum, found: WindowBalance) -> Place:
-    return Place((max(place.hour, found.start) - found.start) // found.step_s, place.kind, place.of)
+def _place(place: HourSum, found: WindowBalance) -> StepSum:
+    return StepSum((max(place.hour, found.start) - found.start) // found.step_s, place.kind, place.of)
 
 
 def _read(db: Database, cluster: str, since: int, until: int, found: WindowBalance) -> None:
@@ -144,7 +144,7 @@ def _read(db: Database, cluster: str, since: int, until: int, found: WindowBalan
     for step, partitions, gpu_type, of, gpu_s, estimated, over in db.run(
         "balance_hours_of", {**window, **steps}
     ).fetchall():
-        found.seconds[Place(step, GpuKind(partitions, gpu_type), BalanceClass(of))] += gpu_s
+        found.seconds[StepSum(step, GpuKind(partitions, gpu_type), BalanceClass(of))] += gpu_s
         found.estimated += estimated
         found.over += over
     for of, job_id, run_start, node, gpu_s in db.run("balance_blockers_of", window).fetchall():
