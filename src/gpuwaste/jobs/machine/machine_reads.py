@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import short_cache
 from gpuwaste.jobs.machine.machine_store import machine_known, stored_outages, stored_reservations
-from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, RunAmounts, MachineNode
+from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, MachineNode, RunAmounts
 from gpuwaste.slurm.accounting.tres_amounts import memory_b, tres_or_none
 from gpuwaste.slurm.formats.hostlist import NO_NODES, expand
 from gpuwaste.store.database import Database

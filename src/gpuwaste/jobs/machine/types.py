@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from gpuwaste.slurm.site.machine_events import NodeOutage, ReservedNodes
 
-__all__ = ["HeldAmount", "RunAmounts", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes"]
+__all__ = ["HeldAmount", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes", "RunAmounts"]
 ALWAYS: Final = 0
 """`since` of a node whose configuration is that of a file, or is assumed for all time before it was seen first."""
 POOL: Final = "(all nodes)"
