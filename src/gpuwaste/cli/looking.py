@@ -198,10 +198,10 @@ def _viewed(db: "Database", jobs: _Jobs, folder: "LookFolder") -> "LookReport":
     from gpuwaste.views.look.text import BALANCE, LookReport, in_order
     from gpuwaste.views.look.use import UseInAccounting
     from gpuwaste.views.ranking import by_finding
-    from gpuwaste.views.view_query import ViewQuery, stored_window
+    from gpuwaste.views.view_query import ViewQuery
 
     around, period = jobs.around, ViewPeriod(jobs.start, jobs.end, ())
-    window = stored_window(db, jobs.start, jobs.end)
+    window = StoreAnswers(db, Config(), ()).window(period)
     scope = Scope.of(ViewQuery(db, window))
     entire = scope.has_all_jobs(around.viewer)
     counted = replace(window, start=balance_start(window, jobs.start))

@@ -95,7 +95,9 @@ class BalanceKeeper(Part):
         first = max(first - first % DAY_S, end - _MAX_DAYS * DAY_S)
         if known.since == known.until:
             self._passes[cluster] = now, self._store.touched.last(first, now)
-            yield from _days(first, end)
+            recent = max(first, end - end % DAY_S - DAY_S)
+            yield from _days(recent, end)
+            yield from reversed(list(_days(first, recent)))  # next to what is stored
             return
         since = min(known.until, max(first, end - LOOKAHEAD_S))
         yield from _days(since, end)

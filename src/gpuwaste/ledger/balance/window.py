@@ -1,7 +1,7 @@
 """The balance of a window: stored hours from the store, the rest computed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -15,6 +15,10 @@ from gpuwaste.store.database import Database
 
 LOOKAHEAD_S: Final = 6 * HOUR_S
 """What started in this time after a part tells for whom GPUs were kept at its end."""
+MOST_RUNS: Final = 20_000
+"""Runs whose balance a reader of the hub waits for; a thousand take about a third of a second of CPU."""
+_RUNS_OF_PART: Final = 5_000
+_DAYS_OF_PART: Final = 31
 
 
 class StepSum(NamedTuple):
@@ -39,6 +43,8 @@ class WindowBalance:
     """GPU-seconds of a window by step of `step_s` seconds, kind and class; `blocked` by run and node.
 
     `over` are GPU-seconds that runs held beyond what their nodes have; `estimated` those whose node is estimated.
+    With `runs_left` hours that are not stored are counted while they have no more runs, the last ones first: the time
+    before `counted_from` is not known then.
     """
 
     start: int
@@ -46,6 +52,8 @@ class WindowBalance:
     now: int
     step_s: int
     devices: Devices = "GPUs"
+    runs_left: int | None = None
+    counted_from: int = 0
     seconds: Counter[StepSum] = field(default_factory=Counter)
     blocked: Counter[Blocker] = field(default_factory=Counter)
     estimated: int = 0
@@ -66,20 +74,28 @@ Mapped = Callable[[Callable[[BalanceInputs], BalanceSums], Iterator[BalanceInput
 def parts_of(
     db: Database, cluster: str, edges: tuple[int, int], now: int, devices: Devices = "GPUs", *, mapped: Mapped = map
 ) -> Iterator[tuple[int, int, BalanceSums]]:
-    """Yield the balance of a time in parts of at most a day, each with its edges; its sums can go beyond the end.
+    """Yield the balance of a time in parts of full days, each with its edges; its sums can go beyond the end.
 
-    The days before the first run are one part. Raises StoreError.
+    A part has few runs or is one day. Raises StoreError.
     """
-    parts = list(_parts(edges[0], min(edges[1], now), now, _first_day(db, cluster)))
+    end = min(edges[1], now)
+    parts = list(_parts(edges[0], end, now, _runs_by_day(db, cluster, edges[0], end)))
     read = (inputs_of(db, cluster, start, ahead, devices) for start, _, ahead in parts)
     for (start, until, _), sums in zip(parts, mapped(balance, read), strict=True):
         yield start, until, sums
 
 
-def _parts(start: int, end: int, now: int, first: int) -> Iterator[tuple[int, int, int]]:
+def _parts(start: int, end: int, now: int, runs: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
     """Yield start and end of each part, and until when is read."""
     while start < end:
-        until = min(end, max(first, start - start % DAY_S + DAY_S))
+        day = start - start % DAY_S
+        until, of_part = day + DAY_S, runs.get(day, 0)
+        while until < end and of_part + runs.get(until, 0) <= _RUNS_OF_PART:
+            if of_part and until - start >= _DAYS_OF_PART * DAY_S:
+                break
+            of_part += runs.get(until, 0)
+            until += DAY_S
+        until = min(until, end)
         if until % HOUR_S and until - until % HOUR_S > start:
             until -= until % HOUR_S
         ahead = until if until % HOUR_S else max(until, min(until + LOOKAHEAD_S, now))
@@ -87,9 +103,12 @@ def _parts(start: int, end: int, now: int, first: int) -> Iterator[tuple[int, in
         start = until
 
 
-def _first_day(db: Database, cluster: str) -> int:
-    first = db.rows("balance_first", {"cluster": cluster})[0]["first"] or 0
-    return int(first - first % DAY_S)
+def _runs_by_day(db: Database, cluster: str, since: int, until: int) -> Mapping[int, int]:
+    """Return the number of runs by their first day in [since, until); nothing where it is in one day."""
+    if until <= since - since % DAY_S + DAY_S:
+        return {}
+    rows = db.rows("balance_work", {"cluster": cluster, "since": since, "until": until})
+    return {row["day"]: row["runs"] for row in rows}
 
 
 def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
@@ -101,12 +120,14 @@ def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
     if since >= until:
         _compute(db, cluster, start, end, found)
         return
-    _compute(db, cluster, start, since, found)
-    _read(db, cluster, since, until, found)
     _compute(db, cluster, until, end, found)
+    _read(db, cluster, since, until, found)
+    _compute(db, cluster, start, since, found)
 
 
 def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> None:
+    if found.runs_left is not None:
+        start = _affordable(db, cluster, start, end, found)
     for _, until, sums in parts_of(db, cluster, (start, end), found.now, found.devices):
         for place, gpu_s in sums.seconds.items():
             if place.hour < until:
@@ -118,20 +139,41 @@ def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBala
                 found.blocked[Blocker(cluster, blocking.of, blocking.run, blocking.node)] += gpu_s
 
 
+def _affordable(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> int:
+    """Return when the days begin that have no more runs than are left; the time before them is not known."""
+    since, left = start, found.runs_left or 0
+    for day, runs in sorted(_runs_by_day(db, cluster, start, end).items(), reverse=True):
+        if runs > left:
+            since = min(day + DAY_S, end)
+            break
+        left -= runs
+    found.runs_left = left
+    if since > start:
+        _add_unknown(db, cluster, start, since, found)
+        found.counted_from = max(found.counted_from, since)
+    return since
+
+
 def _not_known(db: Database, cluster: str, found: WindowBalance) -> int:
     """Count the time before anything is known of a cluster, by kind of GPUs; return when the other time begins."""
     known, first = machine_known(db, cluster), db.rows("balance_first", {"cluster": cluster})[0]["first"]
     since = min([found.end, *(at for at in (first, known.nodes or None) if at is not None)])
     if since <= found.start:
         return found.start
-    kinds: Counter[tuple[int, int, GpuKind]] = Counter()
-    for span in spans_of(db, cluster, found.start, since, found.devices):
-        kinds[span.since, span.until, span.kind] += span.gpus
-    for (begin, until, kind), gpus in kinds.items():
-        for at in range(found.start, since, found.step_s):
-            seconds = max(0, min(at + found.step_s, since, until) - max(at, begin))
-            found.seconds[StepSum((at - found.start) // found.step_s, kind, BalanceClass.NOT_KNOWN)] += gpus * seconds
+    _add_unknown(db, cluster, found.start, since, found)
     return since
+
+
+def _add_unknown(db: Database, cluster: str, start: int, until: int, found: WindowBalance) -> None:
+    kinds: Counter[tuple[int, int, GpuKind]] = Counter()
+    for span in spans_of(db, cluster, start, until, found.devices):
+        kinds[span.since, span.until, span.kind] += span.gpus
+    first = (start - found.start) // found.step_s
+    for (since, gone, kind), gpus in kinds.items():
+        for step in range(first, (until - 1 - found.start) // found.step_s + 1):
+            at = found.start + step * found.step_s
+            seconds = max(0, min(at + found.step_s, until, gone) - max(at, start, since))
+            found.seconds[StepSum(step, kind, BalanceClass.NOT_KNOWN)] += gpus * seconds
 
 
 def _place(place: HourSum, found: WindowBalance) -> StepSum:

@@ -1,6 +1,7 @@
 """The balance of the machine: where each of its GPU-hours went, and why GPUs were free although jobs waited."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta, timezone
 from typing import Final
 
 from gpuwaste.core.units import HOUR_S
@@ -9,8 +10,9 @@ from gpuwaste.ledger.balance.class_names import WAITED_FOR, class_name
 from gpuwaste.ledger.balance.reads import devices_of
 from gpuwaste.ledger.balance.stranding import StrandingJob, stranding_jobs
 from gpuwaste.ledger.balance.types import BalanceClass, Devices
-from gpuwaste.ledger.balance.window import WindowBalance, add_window
+from gpuwaste.ledger.balance.window import MOST_RUNS, WindowBalance, add_window
 from gpuwaste.show.chart import Chart, Series
+from gpuwaste.show.terminal_cells import local_time
 from gpuwaste.show.view_document import Cell, Column, ViewFacts
 from gpuwaste.store.database import query_text
 from gpuwaste.views import balance_charts as charting
@@ -121,7 +123,8 @@ def _found(asking: ViewQuery) -> WindowBalance:
     clusters = {name: devices_of(asking.db, name) for name in _clusters(asking)}
     devices: Devices = "GPUs" if "GPUs" in clusters.values() else "CPUs"
     asking.asked |= {name: query_text(name) for name in ("balance_hours_of", "balance_blockers_of", "balance_waiting")}
-    found = WindowBalance(window.start, window.end, window.now, window.step, devices)
+    most = None if asking.kept is None else MOST_RUNS  # a hub counts by itself, a command waits for all of it
+    found = WindowBalance(window.start, window.end, window.now, window.step, devices, most)
     for cluster in (name for name, counted in clusters.items() if counted == devices):
         add_window(asking.db, cluster, found)
     return found
@@ -178,6 +181,9 @@ def _add_blocker(facts: ViewFacts, jobs: Sequence[StrandingJob], unit: str) -> N
 def _notes(asking: ViewQuery, found: WindowBalance) -> Iterator[str]:
     """Yield how it is counted, and what is estimated or assumed."""
     yield from (note.format(device=found.devices[:-1]) for note in _NOTES)
+    if found.counted_from:
+        since = local_time(found.counted_from, timezone(timedelta(seconds=asking.window.utc_offset_s)))
+        yield f"The hub is still counting: the time before {since} is not known yet."
     for cluster in _clusters(asking):
         yield from machine_doubts(asking.db, cluster, asking.window.start)
     if found.estimated:

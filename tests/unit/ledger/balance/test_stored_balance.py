@@ -66,6 +66,11 @@ def window(store: HubStore, start: int, end: int) -> WindowBalance:
     return found
 
 
+def stored_from(store: HubStore) -> int:
+    with store.reader() as db:
+        return stored_hours(db, "gw").since
+
+
 def test_all_of_the_machine_is_counted_and_the_hog_is_named(store: HubStore) -> None:
     """Two GPUs of node a are stranded by the memory of job 1 while job 3 waits; job 2 beside it is not named."""
     found = window(store, DAY, NOW)
@@ -89,13 +94,35 @@ def test_stored_hours_give_what_is_computed(store: HubStore) -> None:
 
 
 def test_the_time_before_the_first_run_is_one_part(store: HubStore) -> None:
-    """A year with a day of jobs is computed in few parts, and all of its GPU-seconds are counted."""
+    """A year with a day of jobs is computed in one part, and all of its GPU-seconds are counted."""
     since = DAY - 364 * 86400
     with store.reader() as db:
-        assert [part[:2] for part in parts_of(db, "gw", (since, DAY + 86400), NOW)] == [
-            (since, DAY), (DAY, DAY + 86400)
-        ]  # fmt: skip
+        assert [part[:2] for part in parts_of(db, "gw", (since, DAY + 86400), NOW)] == [(since, DAY + 86400)]
     assert window(store, since, DAY + 86400).by_class().total() == 8 * 365 * 86400
+
+
+def test_a_reader_waits_for_few_runs_and_the_last_days_come_first(store: HubStore) -> None:
+    """What is not stored is counted back to where the runs are too many; before, each GPU-second is not known."""
+    upsert_jobs(store, [job(10 + n, DAY - 86400 + n, DAY - 86400 + HOUR) for n in range(5)])
+    asked = (DAY - 2 * 86400, NOW)
+    found = WindowBalance(*asked, NOW, HOUR, runs_left=4)
+    with store.reader() as db:
+        add_window(db, "gw", found)
+    assert found.counted_from == DAY
+    assert sum(gpu_s for place, gpu_s in found.seconds.items() if place.step < 48) == 2 * 8 * 86400
+    assert {place.of for place in found.seconds if place.step < 48} == {Of.NOT_KNOWN}
+    whole, last = window(store, *asked), window(store, DAY, NOW)
+    assert whole.by_class().total() == found.by_class().total()
+    assert {place: found.seconds[place._replace(step=place.step + 48)] for place in last.seconds} == last.seconds
+    clock = FakeClock(NOW)
+    stored: list[int] = []
+    clock.on_wait = lambda: stored.append(stored_from(store))
+    BalanceKeeper(store, clock, LedgerSettings()).step()
+    assert stored == [DAY, DAY, DAY - 86400]
+    found = WindowBalance(*asked, NOW, HOUR, runs_left=4)
+    with store.reader() as db:
+        add_window(db, "gw", found)
+    assert (found.counted_from, found.seconds) == (0, whole.seconds)
 
 
 def test_a_run_that_accounting_tells_late_is_counted(store: HubStore) -> None:
