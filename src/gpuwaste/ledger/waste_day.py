@@ -80,6 +80,8 @@ class WasteDay(Part):
         self._clock = clock
         self._by_account = by_account
         self._next_us = 0
+        self._empty_as_of: int | None = None
+        """The last change of a run at the count, where it found nothing."""
         self._counted: Counted | None = None
 
     @classmethod
@@ -97,16 +99,16 @@ class WasteDay(Part):
         self._next_us = 0
 
     def step(self) -> None:
-        """Count if it is due. Raises no error of the store."""
-        if self._clock.mono_us() < self._next_us:
+        """Count if it is due, or where a day without runs has one now. Raises no error of the store."""
+        now = self._clock.utc_s()
+        changed = self._store.touched.last(now - DAY_S, now + 1)
+        if self._clock.mono_us() < self._next_us and self._empty_as_of in {None, changed}:
             return
         try:
             self._counted = Counted(self._count(), self._clock.mono_us())
+            self._empty_as_of = None if self._counted.tallies else changed
         except StoreError as error:
             _NOT_COUNTED.log(error=error)
-        else:
-            if not self._counted.tallies:  # a new store: counting again is cheap
-                return
         self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)
 
     def metrics(self) -> Iterator[Metric]:
