@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = Path("gpuwaste-look")
 _DAYS: Final = "now-30days"
-_DUCKDB: Final = {"threads": "2", "memory_limit": "256MB", "preserve_insertion_order": "false"}
+_DUCKDB: Final = {"threads": "2", "memory_limit": "192MB", "preserve_insertion_order": "false"}
 """A login node has many users; beyond this memory DuckDB uses temporary files, which are in the folder."""
 _CLUSTER: Final = "cluster"
 

@@ -73,6 +73,8 @@ def window_use(
 ) -> WindowUse:
     """Return what GPUs that jobs held in [start, end) were used for; no clusters means all. Raises StoreError."""
     found = WindowUse(Counter(), Counter())
+    if not db.rows("balance_use_known")[0]["known"]:  # accounting alone: nothing to judge
+        return found
     for cluster in clusters or (None,):
         total = Tally()
         selection = Selection(*edges, clusters=None if cluster is None else (cluster,))

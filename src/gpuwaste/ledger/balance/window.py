@@ -17,8 +17,8 @@ LOOKAHEAD_S: Final = 6 * HOUR_S
 """What started in this time after a part tells for whom GPUs were kept at its end."""
 MOST_RUNS: Final = 20_000
 """Runs whose balance a reader of the hub waits for; a thousand take about a third of a second of CPU."""
-_RUNS_OF_PART: Final = 5_000
-_DAYS_OF_PART: Final = 31
+_DAY_AS_RUNS: Final = 50
+"""A day costs at least as much as so many runs."""
 
 
 class StepSum(NamedTuple):
@@ -74,9 +74,9 @@ Mapped = Callable[[Callable[[BalanceInputs], BalanceSums], Iterator[BalanceInput
 def parts_of(
     db: Database, cluster: str, edges: tuple[int, int], now: int, devices: Devices = "GPUs", *, mapped: Mapped = map
 ) -> Iterator[tuple[int, int, BalanceSums]]:
-    """Yield the balance of a time in parts of full days, each with its edges; its sums can go beyond the end.
+    """Yield the balance of a time in parts, each with its edges; its sums can go beyond the end.
 
-    A part has few runs or is one day. Raises StoreError.
+    A part is a day, or successive days in which no run began. Raises StoreError.
     """
     end = min(edges[1], now)
     parts = list(_parts(edges[0], end, now, _runs_by_day(db, cluster, edges[0], end)))
@@ -89,11 +89,8 @@ def _parts(start: int, end: int, now: int, runs: Mapping[int, int]) -> Iterator[
     """Yield start and end of each part, and until when is read."""
     while start < end:
         day = start - start % DAY_S
-        until, of_part = day + DAY_S, runs.get(day, 0)
-        while until < end and of_part + runs.get(until, 0) <= _RUNS_OF_PART:
-            if of_part and until - start >= _DAYS_OF_PART * DAY_S:
-                break
-            of_part += runs.get(until, 0)
+        until = day + DAY_S
+        while until < end and day not in runs and until not in runs:
             until += DAY_S
         until = min(until, end)
         if until % HOUR_S and until - until % HOUR_S > start:
@@ -143,10 +140,11 @@ def _affordable(db: Database, cluster: str, start: int, end: int, found: WindowB
     """Return when the days begin that have no more runs than are left; the time before them is not known."""
     since, left = start, found.runs_left or 0
     for day, runs in sorted(_runs_by_day(db, cluster, start, end).items(), reverse=True):
-        if runs > left:
+        cost = max(runs, _DAY_AS_RUNS)
+        if cost > left:
             since = min(day + DAY_S, end)
             break
-        left -= runs
+        left -= cost
     found.runs_left = left
     if since > start:
         _add_unknown(db, cluster, start, since, found)
