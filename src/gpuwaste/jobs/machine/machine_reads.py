@@ -7,7 +7,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.text import short_cache
 from gpuwaste.jobs.machine.machine_store import machine_known, stored_outages, stored_reservations
-from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, MachineNode, RunAmounts
+from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, MachineNode, RunOnNodes
 from gpuwaste.slurm.accounting.tres_amounts import memory_b, tres_or_none
 from gpuwaste.slurm.formats.hostlist import NO_NODES, expand
 from gpuwaste.store.database import Database
@@ -34,7 +34,7 @@ outages = stored_outages
 reservations = stored_reservations
 
 
-def held_runs(db: Database, cluster: str, since: int, until: int) -> Iterator[RunAmounts]:
+def held_runs(db: Database, cluster: str, since: int, until: int) -> Iterator[RunOnNodes]:
     """Yield the runs that held nodes in the window, by start, with what they held on each node."""
     runs = db.run("machine_runs", {"cluster": cluster, "since": since, "until": until}).fetchall()
     known = _known(db, cluster, min((run[1] for run in runs), default=until), until)
@@ -51,7 +51,7 @@ def held_runs(db: Database, cluster: str, since: int, until: int) -> Iterator[Ru
                 names = names_of(nodes) or (POOL,)
                 cache[key] = tuple(spread(names, (gpus, cpus, memory_of(tres)))), len(names) == 1
             amounts, exact = cache[key]
-        yield RunAmounts(job_id, run_start, start, end, exact, amounts)
+        yield RunOnNodes(job_id, run_start, start, end, exact, amounts)
 
 
 def _known(db: Database, cluster: str, since: int, until: int) -> dict[tuple[int, int], list[HeldAmount]]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from gpuwaste.slurm.site.machine_events import NodeOutage, ReservedNodes
 
-__all__ = ["HeldAmount", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes", "RunAmounts"]
+__all__ = ["HeldAmount", "MachineKnown", "MachineNode", "NodeOutage", "ReservedNodes", "RunOnNodes"]
 ALWAYS: Final = 0
 """`since` of a node whose configuration is that of a file, or is assumed for all time before it was seen first."""
 POOL: Final = "(all nodes)"
@@ -41,7 +41,7 @@ class HeldAmount(NamedTuple):
     memory_b: int
 
 
-class RunAmounts(NamedTuple):
+class RunOnNodes(NamedTuple):
     """A run and what it holds on each of its nodes, from `start` until `end`.
 
     `exact`: slurmctld printed the amounts, or it is one node. Otherwise they are spread evenly, the rest to the first

@@ -1,7 +1,7 @@
 """Demand: the jobs that wait, as bits of integers: which of them concern a node, and what is in their way there.
 
-Jobs that request the same are one GpuRequest, and have one bit. With few operations on integers a node is compared with
-all that wait, however many.
+Jobs that request the same are one NodeRequest, and have one bit. With few operations on integers a node is compared
+with all that wait, however many.
 """
 
 import re
@@ -17,7 +17,7 @@ from gpuwaste.ledger.balance.types import NodeSpan, WaitingRun
 _SIMPLE: Final = re.compile(r"[\w.:+\-]{1,64}(?:(?:&[\w.:+\-]{1,64}){0,16}|(?:\|[\w.:+\-]{1,64}){0,16})", re.ASCII)
 
 
-class GpuRequest(NamedTuple):
+class NodeRequest(NamedTuple):
     """What jobs request: on each of `nodes` nodes so many GPUs, CPUs and bytes; `total` GPUs in all."""
 
     partitions: frozenset[str]
@@ -44,11 +44,11 @@ class Masks:
     concerned: int = 0
 
 
-def request_of(run: WaitingRun) -> GpuRequest:
+def request_of(run: WaitingRun) -> NodeRequest:
     """Return what a job requests on each node: an even share, rounded up."""
     nodes = max(1, run.nodes)
     gpus, cpus, memory_b = (-(-amount // nodes) for amount in (run.gpus, run.cpus, run.memory_b))
-    return GpuRequest(
+    return NodeRequest(
         run.partitions, run.constraint, run.gpu_type, nodes, gpus, cpus, memory_b, run.gpus, run.time_limit_s
     )
 
@@ -69,12 +69,12 @@ class Demand:
     """The requests that wait now, of jobs that a limit keeps back and of others, as bits that are given for a sweep."""
 
     def __init__(self) -> None:
-        self.requests: list[GpuRequest] = []
+        self.requests: list[NodeRequest] = []
         self.unlimited = self.limited = self.active = self.of_several_nodes = 0
-        self._bits: dict[GpuRequest, int] = {}
+        self._bits: dict[NodeRequest, int] = {}
         self._waiting: Counter[tuple[bool, int]] = Counter()
 
-    def bit(self, request: GpuRequest) -> int:
+    def bit(self, request: NodeRequest) -> int:
         """Return the number of the bit of a request."""
         found = self._bits.get(request)
         if found is None:
@@ -126,11 +126,11 @@ def bits_of(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
-def _too_large(request: GpuRequest, span: NodeSpan) -> bool:
+def _too_large(request: NodeRequest, span: NodeSpan) -> bool:
     return request.gpus > span.gpus or request.cpus > span.cpus or request.memory_b > span.memory_b
 
 
-def _obstacles(request: GpuRequest, free: Free, types: list[str]) -> list[str]:
+def _obstacles(request: NodeRequest, free: Free, types: list[str]) -> list[str]:
     """Return the names of Masks' fields for what is in the way."""
     found = ["other_type"] if request.gpu_type and request.gpu_type not in types else []
     if request.gpus > free.gpus:

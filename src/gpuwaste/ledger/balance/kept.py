@@ -9,13 +9,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from gpuwaste.ledger.balance.timeline import KeptGpus, Stretch
+from gpuwaste.ledger.balance.timeline import KeptForRun, Stretch
 from gpuwaste.ledger.balance.types import CYCLE_S, BalanceClass, Holding, WaitingRun
 
 Timelines = Mapping[str, Sequence[Stretch]]
 
 
-def kept_for(run: WaitingRun, holdings: Sequence[Holding], timelines: Timelines) -> Iterator[KeptGpus]:
+def kept_for(run: WaitingRun, holdings: Sequence[Holding], timelines: Timelines) -> Iterator[KeptForRun]:
     """Yield what is kept on the nodes of a run, given what it holds there after its start."""
     since = {held.node: _room_since(run, held, timelines.get(held.node, ())) for held in holdings}
     found = [at for at in since.values() if at is not None]
@@ -26,7 +26,7 @@ def kept_for(run: WaitingRun, holdings: Sequence[Holding], timelines: Timelines)
             yield from _parts(run, held, begin, on_all)
 
 
-def _parts(run: WaitingRun, held: Holding, begin: int, on_all: int) -> Iterator[KeptGpus]:
+def _parts(run: WaitingRun, held: Holding, begin: int, on_all: int) -> Iterator[KeptForRun]:
     """Yield the time with room on this node in parts of one class; each until the start, or until the next one."""
     soon = run.leave if run.limited else max(on_all, run.leave - CYCLE_S)
     waits = BalanceClass.FREE_LIMIT if run.limited else BalanceClass.FREE_UNKNOWN
@@ -37,7 +37,7 @@ def _parts(run: WaitingRun, held: Holding, begin: int, on_all: int) -> Iterator[
     )
     for since, until, of in parts:
         if since < until:
-            yield KeptGpus(since, until, run.leave, held, of)
+            yield KeptForRun(since, until, run.leave, held, of)
 
 
 def _room_since(run: WaitingRun, held: Holding, stretches: Sequence[Stretch]) -> int | None:

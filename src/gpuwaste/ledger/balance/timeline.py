@@ -17,7 +17,7 @@ class Free(NamedTuple):
     memory_b: int
 
 
-class KeptGpus(NamedTuple):
+class KeptForRun(NamedTuple):
     """What is kept on a node for a run that starts at `start`, and the class of its GPUs."""
 
     since: int
@@ -52,7 +52,7 @@ class NodeTime:
     spans: list[NodeSpan] = field(default_factory=list)
     closures: list[Closure] = field(default_factory=list)
     holdings: list[Holding] = field(default_factory=list)
-    kept: list[KeptGpus] = field(default_factory=list)
+    kept: list[KeptForRun] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _State:
     runs: int = 0
     states_known: bool = False
     closures: Counter[BalanceClass] = field(default_factory=Counter)
-    kept: dict[tuple[int, tuple[int, int]], KeptGpus] = field(default_factory=dict)
+    kept: dict[tuple[int, tuple[int, int]], KeptForRun] = field(default_factory=dict)
 
     def apply(self, what: Any, sign: int) -> None:
         """Apply the beginning (1) or the end (-1) of something."""
@@ -77,7 +77,7 @@ class _State:
             self.memory_b += sign * what.memory_b
             self.estimated += sign * what.gpus * what.estimated
             self.runs += sign
-        elif type(what) is KeptGpus:
+        elif type(what) is KeptForRun:
             key = what.start, what.holding.run
             if sign > 0:
                 self.kept[key] = what

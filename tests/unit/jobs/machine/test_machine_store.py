@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from gpuwaste.jobs.machine import machine_reads, machine_store
-from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, MachineKnown, MachineNode, RunAmounts
+from gpuwaste.jobs.machine.types import ALWAYS, POOL, HeldAmount, MachineKnown, MachineNode, RunOnNodes
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
@@ -115,7 +115,7 @@ def test_amounts_are_those_that_slurmctld_printed(store: HubStore, db: Database)
     machine_store.add_held(db, "gw", rows)
     machine_store.add_held(db, "gw", machine_store.held_rows(running(1, a=two, b=one)))
     held = {each.job_id: each for each in machine_reads.held_runs(db, "gw", 150, 160)}
-    assert held[1] == RunAmounts(
+    assert held[1] == RunOnNodes(
         1, 100, 100, 200, exact=True, amounts=(HeldAmount("a", 1, 1, GIB), HeldAmount("b", 2, 4, 2 * GIB))
     )
     assert held[2].amounts == (HeldAmount("a", 1, 1, GIB), HeldAmount("b", 1, 1, GIB))
