@@ -133,7 +133,7 @@ def _prepare(chosen: Release, base: Path) -> None:
     try:
         slurm_gpu.provide(trees.version_of(trees.tree_of(chosen, base)))
     except GpuwasteError as error:  # of a newer point release than the tree's: tests that want it say so
-        say(f"{chosen.name}: {error}")
+        print(f"{chosen.name}: {error}", file=sys.stderr)  # noqa: T201 the output is that of --run's command
 
 
 def _build_for_host() -> None:

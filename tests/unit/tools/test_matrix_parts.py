@@ -4,12 +4,13 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from tools.matrix import __main__ as matrix
 from tools.matrix import parts_run
 from tools.matrix.parts import PARTS, Part, part
 from tools.matrix.parts_run import Cell, read_measured, read_report, record, turn_of
 from tools.matrix.releases import RELEASES, Release
 
-from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.errors import ConfigError, GpuwasteError, ParseError
 
 _REPORT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase classname="tests.system.test_a" name="test_ok" time="1"/>
@@ -50,6 +51,29 @@ def test_report_counts_each_test_with_the_first_line_of_its_reason(tmp_path: Pat
 def test_only_what_was_tested_and_did_not_fail_has_a_mark(cell: Cell, text: str, *, good: bool) -> None:
     """A part whose tests were all skipped has no mark."""
     assert (cell.text, cell.good) == (text, good)
+
+
+def test_a_plugin_that_the_mirror_no_longer_has_is_told_beside_the_output_of_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where a release's tree is older than the mirror, --run prints what its command prints and nothing else."""
+
+    def newer(version: str) -> Path:
+        raise GpuwasteError(f"slurm_gpu: the mirror has another, slurmd here is {version}")
+
+    monkeypatch.setattr(matrix, "_make_tree", lambda *_: None)
+    monkeypatch.setattr(matrix, "_build_for_host", lambda: None)
+    monkeypatch.setattr(matrix.trees, "version_of", lambda _: "26.5.1")
+    monkeypatch.setattr(matrix.slurm_gpu, "provide", newer)
+    matrix._prepare(RELEASES[-1], Path("none"))
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "26.05: slurm_gpu: the mirror has another, slurmd here is 26.5.1\n")
+
+
+def test_a_reason_for_a_skip_in_ci_is_text() -> None:
+    """Reasons are found as they stand, so a line of .ci/skips is no regular expression."""
+    lines = (Path(__file__).parents[3] / ".ci" / "skips").read_text(encoding="utf-8").splitlines()
+    assert not [line for line in lines if line[:1] != "#" and set(line) & set("\\*[")]
 
 
 def test_record_replaces_one_cell_and_keeps_the_others(tmp_path: Path) -> None:
