@@ -4,8 +4,9 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from tools import slurm_gpu
 from tools.matrix import __main__ as matrix
-from tools.matrix import parts_run
+from tools.matrix import parts_run, trees
 from tools.matrix.parts import PARTS, Part, part
 from tools.matrix.parts_run import Cell, read_measured, read_report, record, turn_of
 from tools.matrix.releases import RELEASES, Release
@@ -63,8 +64,8 @@ def test_a_plugin_that_the_mirror_no_longer_has_is_told_beside_the_output_of_run
 
     monkeypatch.setattr(matrix, "_make_tree", lambda *_: None)
     monkeypatch.setattr(matrix, "_build_for_host", lambda: None)
-    monkeypatch.setattr(matrix.trees, "version_of", lambda _: "26.5.1")
-    monkeypatch.setattr(matrix.slurm_gpu, "provide", newer)
+    monkeypatch.setattr(trees, "version_of", lambda _: "26.5.1")
+    monkeypatch.setattr(slurm_gpu, "provide", newer)
     matrix._prepare(RELEASES[-1], Path("none"))
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "26.05: slurm_gpu: the mirror has another, slurmd here is 26.5.1\n")
