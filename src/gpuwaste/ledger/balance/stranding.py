@@ -3,17 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from gpuwaste.jobs.machine.machine_reads import machine_nodes, memory_of
 from gpuwaste.jobs.machine.types import MachineNode
 from gpuwaste.ledger.balance.types import BalanceClass, Run
-from gpuwaste.ledger.balance.window import Blocker
+from gpuwaste.ledger.balance.window import MOST_BLOCKERS, Blocker
 from gpuwaste.slurm.formats.hostlist import compressed
 from gpuwaste.store.database import Database
-
-MOST: Final = 200
-"""Jobs that are described, those with the most GPU-seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class StrandingJob:
     share: float | None
 
 
-def stranding_jobs(db: Database, blocked: Mapping[Blocker, int], most: int = MOST) -> list[StrandingJob]:
+def stranding_jobs(db: Database, blocked: Mapping[Blocker, int], most: int = MOST_BLOCKERS) -> list[StrandingJob]:
     """Return the jobs that were in the way, the most GPU-seconds first. Raises StoreError."""
     gpu_s: Counter[tuple[str, BalanceClass, Run]] = Counter()
     nodes: dict[tuple[str, BalanceClass, Run], set[str]] = defaultdict(set)

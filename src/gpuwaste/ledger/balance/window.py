@@ -17,6 +17,8 @@ LOOKAHEAD_S: Final = 6 * HOUR_S
 """What started in this time after a part tells for whom GPUs were kept at its end."""
 MOST_RUNS: Final = 20_000
 """Runs whose balance a reader of the hub waits for; a thousand take about a third of a second of CPU."""
+MOST_BLOCKERS: Final = 200
+"""Runs of the stored hours that are told to have been in the way, those with the most GPU-seconds."""
 _DAY_AS_RUNS: Final = 50
 """A day costs at least as much as so many runs."""
 
@@ -42,6 +44,7 @@ class Blocker(NamedTuple):
 class WindowBalance:
     """GPU-seconds of a window by step of `step_s` seconds, kind and class; `blocked` by run and node.
 
+    Of the runs in the way in stored hours alone, the MOST_BLOCKERS with the most GPU-seconds are in `blocked`.
     `over` are GPU-seconds that runs held beyond what their nodes have; `estimated` those whose node is estimated.
     With `runs_left` hours that are not stored are counted while they have no more runs, the last ones first: the time
     before `counted_from` is not known then.
@@ -118,8 +121,8 @@ def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
         _compute(db, cluster, start, end, found)
         return
     _compute(db, cluster, until, end, found)
-    _read(db, cluster, since, until, found)
     _compute(db, cluster, start, since, found)
+    _read(db, cluster, since, until, found)
 
 
 def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> None:
@@ -187,5 +190,8 @@ def _read(db: Database, cluster: str, since: int, until: int, found: WindowBalan
         found.seconds[StepSum(step, GpuKind(partitions, gpu_type), BalanceClass(of))] += gpu_s
         found.estimated += estimated
         found.over += over
-    for of, job_id, run_start, node, gpu_s in db.run("balance_blockers_of", window).fetchall():
+    computed = {(blocker.of, blocker.run) for blocker in found.blocked if blocker.cluster == cluster}
+    also = [{"class": of.value, "job_id": run[0], "run_start": run[1]} for of, run in sorted(computed)]
+    blockers = db.run("balance_blockers_of", {**window, "most": MOST_BLOCKERS, "also": also})
+    for of, job_id, run_start, node, gpu_s in blockers.fetchall():
         found.blocked[Blocker(cluster, BalanceClass(of), (job_id, run_start), node)] += gpu_s

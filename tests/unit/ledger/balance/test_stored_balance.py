@@ -1,5 +1,6 @@
 """The balance of a store: computed, stored by hour, read of any window, counted for /metrics, shown as a view."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -66,6 +67,10 @@ def window(store: HubStore, start: int, end: int) -> WindowBalance:
     return found
 
 
+def in_the_way(store: HubStore) -> dict[tuple[int, str], int]:
+    return {(blocker.run[0], blocker.node): gpu_s for blocker, gpu_s in window(store, DAY, NOW).blocked.items()}
+
+
 def stored_from(store: HubStore) -> int:
     with store.reader() as db:
         return stored_hours(db, "gw").since
@@ -78,7 +83,7 @@ def test_all_of_the_machine_is_counted_and_the_hog_is_named(store: HubStore) -> 
     assert by_class.total() == 8 * (NOW - DAY)
     assert by_class[Of.DOWN] == 4 * (NOW - DAY)
     assert by_class[Of.FREE_MEMORY] == 2 * 5 * HOUR
-    assert {(blocker.run[0], blocker.node): gpu_s for blocker, gpu_s in found.blocked.items()} == {(1, "a"): 10 * HOUR}
+    assert in_the_way(store) == {(1, "a"): 10 * HOUR}
 
 
 def test_stored_hours_give_what_is_computed(store: HubStore) -> None:
@@ -91,6 +96,28 @@ def test_stored_hours_give_what_is_computed(store: HubStore) -> None:
         assert stored_hours(db, "gw") == (DAY, NOW - NOW % HOUR)
     after = window(store, *asked)
     assert (after.seconds, after.blocked) == (before.seconds, before.blocked)
+
+
+def test_of_many_runs_in_the_way_in_stored_hours_the_worst_are_told(
+    store: HubStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two to tell, the two largest of the stored hours are, on all their nodes, and each of the computed hours."""
+    BalanceKeeper(store, FakeClock(NOW), LedgerSettings()).step()
+    small = [(1, "b", 7), (7, "a", 50), (7, "b", 60), (8, "a", 99), (9, "a", 100)]
+    rows = [
+        {"hour_utc": DAY, "class": Of.FREE_MEMORY.value, "job_id": job_id, "node": node, "gpu_s": gpu_s}
+        for job_id, node, gpu_s in small
+    ]
+    rows = [{**row, "run_start": HOG.start if row["job_id"] == 1 else DAY} for row in rows]
+    with store.writing() as db:
+        db.execute("DELETE FROM balance_blockers")
+        db.run("balance_blockers_add", {"cluster": "gw", "rows": json.dumps(rows)}).fetchall()
+    monkeypatch.setattr("gpuwaste.ledger.balance.window.MOST_BLOCKERS", 2)
+    assert in_the_way(store) == {(7, "a"): 50, (7, "b"): 60, (9, "a"): 100}
+    with store.writing() as db:
+        db.run("mark_set", {"key": "balance:gw", "value": DAY + 17 * HOUR}).fetchall()
+    computed = {(1, "a"): 6 * HOUR, (1, "b"): 7}
+    assert in_the_way(store) == {(7, "a"): 50, (7, "b"): 60, (9, "a"): 100} | computed
 
 
 def test_the_time_before_the_first_run_is_one_part(store: HubStore) -> None:
