@@ -141,7 +141,8 @@ def drawn_run(draw: Random, case: Case, asked: Run) -> Run | None:
         gpus = sum(amount.gpus for amount in held.values())
         run = replace(asked, nodes=len(chosen), is_held=False, start=start, end=end, held=held, gpus=gpus)
         if is_over or is_room(case, run):
-            return replace(run, held={}) if is_lost else run
+            is_estimated = len(chosen) > 1 and not uneven and draw.random() < 0.5
+            return replace(run, held={} if is_lost else held, is_estimated=is_estimated)
     return None
 
 

@@ -49,7 +49,7 @@ def _closures(case: Case) -> Iterator[Closure]:
 def _holdings(run: Run) -> Iterator[Holding]:
     for name, amount in run.held.items():
         end = ENDLESS if run.end is None else run.end
-        yield Holding(run.key, name, run.key[1], end, amount.gpus, amount.cpus, amount.memory)
+        yield Holding(run.key, name, run.key[1], end, amount.gpus, amount.cpus, amount.memory, run.is_estimated)
 
 
 def _waiting(case: Case, run: Run) -> WaitingRun:

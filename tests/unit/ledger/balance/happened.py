@@ -93,6 +93,8 @@ class Run:
     is_held: bool = False
     """Held by a user or an administrator: it has no eligible time."""
     held: dict[str, Amount] = field(default_factory=dict)
+    is_estimated: bool = False
+    """Nobody read what it holds on each of its nodes: `held` is an even share."""
 
     @property
     def waits_from(self) -> int:

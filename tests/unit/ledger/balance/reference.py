@@ -215,6 +215,10 @@ class Second:
     node: Node
     gpus: dict[str, int]
     blocker: Run | None = None
+    estimated: int = 0
+    """GPUs of runs of which it is not known what they hold here; never more than are allocated."""
+    over: int = 0
+    """GPUs that runs hold beyond those of the node."""
 
 
 def blocker(now: Moment, on: Usable) -> Run | None:
@@ -229,13 +233,21 @@ def blocker(now: Moment, on: Usable) -> Run | None:
     return min(taking, key=lambda run: (-excess(run), run.key), default=None)
 
 
+def doubts(case: Case, node: Node, t: int) -> tuple[int, int]:
+    """Return the GPUs that are estimated, and those beyond the node."""
+    runs = runs_on(case, node.name, t)
+    held = sum(run.held[node.name].gpus for run in runs)
+    estimated = sum(run.held[node.name].gpus for run in runs if run.is_estimated)
+    return min(estimated, held, node.gpus), max(0, held - node.gpus)
+
+
 def of_usable(now: Moment, on: Usable) -> Second:
     """Return the classes of a node that takes jobs."""
     found = Counter({"allocated": on.node.gpus - on.left.gpus - on.kept.total()}) + on.kept
     found[on.cause] += on.counted
     found["free"] += on.left.gpus - on.counted
     is_blocked = on.cause in ("free_memory", "free_cpus") and on.counted
-    return Second(on.node, dict(+found), blocker(now, on) if is_blocked else None)
+    return Second(on.node, dict(+found), blocker(now, on) if is_blocked else None, *doubts(now.case, on.node, now.t))
 
 
 def of_unusable(case: Case, node: Node, t: int) -> Second:
@@ -243,7 +255,7 @@ def of_unusable(case: Case, node: Node, t: int) -> Second:
     rest = free_at(case, node, t).gpus
     word = state_class(case, node.name, t)
     assert word is not None
-    return Second(node, dict(+Counter({"allocated": node.gpus - rest, word: rest})))
+    return Second(node, dict(+Counter({"allocated": node.gpus - rest, word: rest})), None, *doubts(case, node, t))
 
 
 def second(case: Case, t: int) -> dict[str, Second]:
@@ -268,6 +280,17 @@ def sums(rows: Iterable[tuple[int, Second]]) -> Counter[tuple[int, str, str, str
         for word, gpus in found.gpus.items():
             total[t - t % HOUR, found.node.label, found.node.gpu_type, word] += gpus
     return total
+
+
+def doubtful(rows: Iterable[tuple[int, Second]]) -> tuple[Counter[tuple[int, str, str]], Counter[tuple[int, str, str]]]:
+    """Return GPU-seconds that are estimated, and those beyond nodes, by hour, partition label and GPU type."""
+    estimated: Counter[tuple[int, str, str]] = Counter()
+    over: Counter[tuple[int, str, str]] = Counter()
+    for t, found in rows:
+        place = t - t % HOUR, found.node.label, found.node.gpu_type
+        estimated[place] += found.estimated
+        over[place] += found.over
+    return +estimated, +over
 
 
 def blocked(rows: Iterable[tuple[int, Second]]) -> Counter[tuple[int, str, tuple[int, int], str]]:

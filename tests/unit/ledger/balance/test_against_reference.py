@@ -8,18 +8,23 @@ from tests.examples import examples
 from tests.unit.ledger.balance.drawn_cases import GIB, cases
 from tests.unit.ledger.balance.engine_inputs import engine_inputs
 from tests.unit.ledger.balance.happened import Amount, Case
-from tests.unit.ledger.balance.reference import blocked, seconds, sums
+from tests.unit.ledger.balance.reference import blocked, doubtful, seconds, sums
 from tests.unit.ledger.balance.test_reference import BUSY, CASE, HOLDS_MEMORY, LARGE, OTHER, SMALL, TAKES, WAITS
 
 from gpuwaste.ledger.balance.balance import balance
 
 
 def assert_same(case: Case) -> None:
-    """Compare each hour, kind and class, and each run that kept GPUs of a node free."""
+    """Compare each hour, kind and class, what is estimated or over, and each run that kept GPUs of a node free."""
     rows = list(seconds(case))
     found = balance(engine_inputs(case))
     given_seconds = {(at.hour, *at.kind, at.of.value): gpu_s for at, gpu_s in found.seconds.items() if gpu_s}
     assert given_seconds == dict(sums(rows))
+    doubts = tuple(
+        Counter({(at.hour, *at.kind): gpu_s for at, gpu_s in part.items() if gpu_s})
+        for part in (found.estimated, found.over)
+    )
+    assert doubts == doubtful(rows)
     given_blocked: Counter[tuple[int, str, tuple[int, int], str]] = Counter()
     for at, gpu_s in found.blocked.items():
         given_blocked[at.hour, at.of.value, at.run, at.node] += gpu_s
@@ -57,6 +62,16 @@ def test_a_job_without_a_request_of_memory() -> None:
     greedy = replace(HOLDS_MEMORY, held={"a": Amount(1, 2, 80 * GIB)})
     case = replace(CASE, runs=(greedy, replace(WAITS, memory=0)))
     assert of_node_a(case) == {"allocated": 200, "free": 220, "free_unknown": 380}
+
+
+def test_runs_of_which_only_the_sum_is_known_and_runs_beyond_their_node() -> None:
+    """Estimated are never more GPUs than are allocated; what runs hold beyond a node is in no class."""
+    even = replace(HOLDS_MEMORY, held={"a": Amount(3, 2, GIB)}, is_estimated=True)
+    second = replace(even, job_id=77, held={"a": Amount(2, 2, GIB)}, is_estimated=False)
+    case = replace(CASE, runs=(even, second))
+    assert of_node_a(case) == {"allocated": 4 * 200}
+    found = balance(engine_inputs(case))
+    assert (sum(found.estimated.values()), sum(found.over.values())) == (3 * 200, 200)
 
 
 @settings(max_examples=examples(200))
