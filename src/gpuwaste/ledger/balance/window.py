@@ -1,7 +1,7 @@
 """The balance of a window: stored hours from the store, the rest computed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -81,8 +81,14 @@ def parts_of(
 
     A part is a day, or successive days in which no run began. Raises StoreError.
     """
-    end = min(edges[1], now)
-    parts = list(_parts(edges[0], end, now, _runs_by_day(db, cluster, edges[0], end)))
+    start, end = edges[0], min(edges[1], now)
+    parts = list(_parts(start, end, now, _runs_by_day(db, cluster, start, end)))
+    yield from _counted(db, cluster, parts, devices, mapped)
+
+
+def _counted(
+    db: Database, cluster: str, parts: Sequence[tuple[int, int, int]], devices: Devices, mapped: Mapped = map
+) -> Iterator[tuple[int, int, BalanceSums]]:
     read = (inputs_of(db, cluster, start, ahead, devices) for start, _, ahead in parts)
     for (start, until, _), sums in zip(parts, mapped(balance, read), strict=True):
         yield start, until, sums
@@ -126,9 +132,14 @@ def add_window(db: Database, cluster: str, found: WindowBalance) -> None:
 
 
 def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> None:
+    runs = _runs_by_day(db, cluster, start, end)
     if found.runs_left is not None:
-        start = _affordable(db, cluster, start, end, found)
-    for _, until, sums in parts_of(db, cluster, (start, end), found.now, found.devices):
+        since = _affordable(start, end, runs, found)
+        if since > start:
+            _add_unknown(db, cluster, start, since, found)
+            found.counted_from = max(found.counted_from, since)
+        start = since
+    for _, until, sums in _counted(db, cluster, list(_parts(start, end, found.now, runs)), found.devices):
         for place, gpu_s in sums.seconds.items():
             if place.hour < until:
                 found.seconds[_place(place, found)] += gpu_s
@@ -139,19 +150,16 @@ def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBala
                 found.blocked[Blocker(cluster, blocking.of, blocking.run, blocking.node)] += gpu_s
 
 
-def _affordable(db: Database, cluster: str, start: int, end: int, found: WindowBalance) -> int:
-    """Return when the days begin that have no more runs than are left; the time before them is not known."""
+def _affordable(start: int, end: int, runs_by_day: Mapping[int, int], found: WindowBalance) -> int:
+    """Return when the days begin that have no more runs than are left, and take these."""
     since, left = start, found.runs_left or 0
-    for day, runs in sorted(_runs_by_day(db, cluster, start, end).items(), reverse=True):
+    for day, runs in sorted(runs_by_day.items(), reverse=True):
         cost = max(runs, _DAY_AS_RUNS)
         if cost > left:
             since = min(day + DAY_S, end)
             break
         left -= cost
     found.runs_left = left
-    if since > start:
-        _add_unknown(db, cluster, start, since, found)
-        found.counted_from = max(found.counted_from, since)
     return since
 
 
