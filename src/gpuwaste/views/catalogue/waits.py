@@ -64,7 +64,8 @@ def answer(asking: ViewQuery) -> Answer:
         facts.add("enough_jobs", f"{_ENOUGH} jobs", "", "least number of jobs of a group with a 95th percentile")
         means = "group by partition and size with the longest waits", "95th percentile of waits of that group"
         ranked.add(facts, SLOWEST, "s", means, some=False)
-    hours = _hours([(hour, place, count) for hour, block, place, count in bins if hour is not None])
+    by_hour = [(hour, place, count) for hour, block, place, count in bins if hour is not None]
+    hours = _hours(by_hour, whole["longest_s"])
     worst = ranking((hour, f"hour {hour}", p95) for hour, (_, p95) in enumerate(hours) if p95 is not None)
     zone = asking.window.hour_text()
     means = (
@@ -106,8 +107,8 @@ def _left_out(ranked: Ranking[dict[str, Any]], small: Ranking[dict[str, Any]]) -
     return [f"Groups with fewer than {_ENOUGH} jobs are only in the table: {listing(small.names)}."]
 
 
-def _hours(bins: list[tuple[int, int, int]]) -> list[tuple[float | None, float | None]]:
-    """Return median and 95th percentile of each hour of the day, as the upper edges of their bins."""
+def _hours(bins: list[tuple[int, int, int]], longest_s: float) -> list[tuple[float | None, float | None]]:
+    """Return median and 95th percentile of each hour of the day, as the upper edges of their bins, or the longest."""
     counts = [[0] * len(_EDGES) for _ in range(24)]
     for hour, place, count in bins:
         counts[hour][min(place, len(_EDGES) - 1)] += count
@@ -117,7 +118,7 @@ def _hours(bins: list[tuple[int, int, int]]) -> list[tuple[float | None, float |
         if not heights[-1]:
             found.append((None, None))
             continue
-        p50, p95 = (round(_EDGES[bisect_left(heights, q * heights[-1])], 1) for q in _QUANTILES)
+        p50, p95 = (round(min(_EDGES[bisect_left(heights, q * heights[-1])], longest_s), 1) for q in _QUANTILES)
         found.append((p50, p95))
     return found
 
