@@ -118,7 +118,7 @@ def _hours(bins: list[tuple[int, int, int]], longest_s: float) -> list[tuple[flo
         if not heights[-1]:
             found.append((None, None))
             continue
-        p50, p95 = (round(min(_EDGES[bisect_left(heights, q * heights[-1])], longest_s), 1) for q in _QUANTILES)
+        p50, p95 = (round(min(_EDGES[bisect_left(heights, q * heights[-1])], float(longest_s)), 1) for q in _QUANTILES)
         found.append((p50, p95))
     return found
 
