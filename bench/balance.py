@@ -57,8 +57,6 @@ INSERT INTO balance_blockers BY NAME
 SELECT * REPLACE (hour_utc + $shift AS hour_utc, run_start + $shift AS run_start)
 FROM balance_blockers WHERE hour_utc >= $since AND hour_utc < $since + 86400
 """
-
-
 _ROWS: Final = "SELECT (SELECT count(*) FROM balance_hours), (SELECT count(*) FROM balance_blockers)"
 _SHARES: Final = """
 SELECT class, round(100 * sum(gpu_s) / sum(sum(gpu_s)) OVER (), 2) FROM balance_hours GROUP BY class ORDER BY 2 DESC
@@ -121,7 +119,7 @@ def kept(store: HubStore, nodes: int, year: tuple[int, int], counted: int) -> di
                     db.execute(copy, {"since": since, "shift": day - since}).fetchall()
         for key, value in ((f"balance_from:{CLUSTER}", year[0]), (f"balance:{CLUSTER}", year[1])):
             db.run("mark_set", {"key": key, "value": value}).fetchall()
-        rows, named = db.execute(_ROWS).fetchall()[0]
+        rows, blockers = db.execute(_ROWS).fetchall()[0]
         shares = dict(db.execute(_SHARES).fetchall())
     day_s = statistics.median(cpu_s)
     # The hub counts the last 6 hours anew every 15 minutes, and once a day the days in which runs changed: a week here.
@@ -130,8 +128,9 @@ def kept(store: HubStore, nodes: int, year: tuple[int, int], counted: int) -> di
         "day_cpu_s": [round(s, 2) for s in cpu_s],
         "kept_up_core_share": round(share, 4),
         "rows": rows,
-        "blockers": named,
-    } | {"classes_pct": shares}
+        "blockers": blockers,
+        "classes_pct": shares,
+    }
 
 
 def timed(store: HubStore, now: int, runs: int) -> dict[str, Any]:

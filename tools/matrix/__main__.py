@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Final
 
@@ -79,13 +80,27 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@contextmanager
+def _output_as_errors() -> Iterator[None]:
+    """Send what this process and its children print to stderr: the output of --run is that of its command alone."""
+    output = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
+
+
 def _become(options: argparse.Namespace, base: Path) -> int:
     """Become the command of --run, in a mount namespace of its own that its last process ends."""
     if len(options.release) != 1:
         sys.exit("matrix: --run needs one --release, before it")
     chosen = release(options.release[0])
     try:
-        _prepare(chosen, base)
+        with _output_as_errors():
+            _prepare(chosen, base)
     except GpuwasteError as error:
         sys.exit(str(error))
     argv = [sys.executable, "-m", "tools.matrix.view", chosen.name, str(base), *options.run]
@@ -133,7 +148,7 @@ def _prepare(chosen: Release, base: Path) -> None:
     try:
         slurm_gpu.provide(trees.version_of(trees.tree_of(chosen, base)))
     except GpuwasteError as error:  # of a newer point release than the tree's: tests that want it say so
-        print(f"{chosen.name}: {error}", file=sys.stderr)  # noqa: T201 the output is that of --run's command
+        say(f"{chosen.name}: {error}")
 
 
 def _build_for_host() -> None:

@@ -1,6 +1,8 @@
 """Parts of the matrix: what a report of pytest becomes, how cells are kept, whose turn it is."""
 
+import argparse
 import datetime as dt
+import os
 from pathlib import Path
 
 import pytest
@@ -55,7 +57,7 @@ def test_only_what_was_tested_and_did_not_fail_has_a_mark(cell: Cell, text: str,
 
 
 def test_a_plugin_that_the_mirror_no_longer_has_is_told_beside_the_output_of_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Where a release's tree is older than the mirror, --run prints what its command prints and nothing else."""
 
@@ -63,12 +65,13 @@ def test_a_plugin_that_the_mirror_no_longer_has_is_told_beside_the_output_of_run
         raise GpuwasteError(f"slurm_gpu: the mirror has another, slurmd here is {version}")
 
     monkeypatch.setattr(matrix, "_make_tree", lambda *_: None)
-    monkeypatch.setattr(matrix, "_build_for_host", lambda: None)
+    monkeypatch.setattr(matrix, "_build_for_host", lambda: os.write(1, b"built\n"))
     monkeypatch.setattr(trees, "version_of", lambda _: "26.5.1")
     monkeypatch.setattr(slurm_gpu, "provide", newer)
-    matrix._prepare(RELEASES[-1], Path("none"))
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "26.05: slurm_gpu: the mirror has another, slurmd here is 26.5.1\n")
+    monkeypatch.setattr(os, "execvp", lambda *_: None)
+    matrix._become(argparse.Namespace(release=[RELEASES[-1].name], run=["true"]), Path("none"))
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "built\n26.05: slurm_gpu: the mirror has another, slurmd here is 26.5.1\n")
 
 
 def test_a_reason_for_a_skip_in_ci_is_text() -> None:

@@ -35,15 +35,15 @@ class StrandingJob:
     share: float | None
 
 
-def stranding_jobs(db: Database, blocked: Mapping[Blocker, int], most: int = MOST_BLOCKERS) -> list[StrandingJob]:
-    """Return the jobs that were in the way, the most GPU-seconds first. Raises StoreError."""
+def stranding_jobs(db: Database, blocked: Mapping[Blocker, int]) -> list[StrandingJob]:
+    """Return the MOST_BLOCKERS jobs that were most in the way, the most GPU-seconds first. Raises StoreError."""
     gpu_s: Counter[tuple[str, BalanceClass, Run]] = Counter()
     nodes: dict[tuple[str, BalanceClass, Run], set[str]] = defaultdict(set)
     for blocker, seconds in blocked.items():
         key = blocker.cluster, blocker.of, blocker.run
         gpu_s[key] += seconds
         nodes[key].add(blocker.node)
-    largest = sorted(gpu_s, key=lambda key: (-gpu_s[key], key))[:most]
+    largest = sorted(gpu_s, key=lambda key: (-gpu_s[key], key))[:MOST_BLOCKERS]
     found: dict[tuple[str, BalanceClass, Run], StrandingJob] = {}
     for cluster in sorted({key[0] for key in largest}):
         own = [key for key in largest if key[0] == cluster]

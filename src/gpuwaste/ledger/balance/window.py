@@ -1,7 +1,7 @@
 """The balance of a window: stored hours from the store, the rest computed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -12,6 +12,7 @@ from gpuwaste.ledger.balance.balance_store import NONE_STORED, stored_hours
 from gpuwaste.ledger.balance.reads import inputs_of, spans_of
 from gpuwaste.ledger.balance.types import BalanceClass, BalanceInputs, BalanceSums, Devices, GpuKind, HourSum, Run
 from gpuwaste.store.database import Database
+from gpuwaste.store.hub.json_rows import to_json
 
 LOOKAHEAD_S: Final = 6 * HOUR_S
 """What started in this time after a part tells for whom GPUs were kept at its end."""
@@ -82,15 +83,16 @@ def parts_of(
     A part is a day, or successive days in which no run began. Raises StoreError.
     """
     start, end = edges[0], min(edges[1], now)
-    parts = list(_parts(start, end, now, _runs_by_day(db, cluster, start, end)))
+    parts = _parts(start, end, now, _runs_by_day(db, cluster, start, end))
     yield from _counted(db, cluster, parts, devices, mapped)
 
 
 def _counted(
-    db: Database, cluster: str, parts: Sequence[tuple[int, int, int]], devices: Devices, mapped: Mapped = map
+    db: Database, cluster: str, parts: Iterable[tuple[int, int, int]], devices: Devices, mapped: Mapped = map
 ) -> Iterator[tuple[int, int, BalanceSums]]:
-    read = (inputs_of(db, cluster, start, ahead, devices) for start, _, ahead in parts)
-    for (start, until, _), sums in zip(parts, mapped(balance, read), strict=True):
+    edges = list(parts)
+    read = (inputs_of(db, cluster, start, ahead, devices) for start, _, ahead in edges)
+    for (start, until, _), sums in zip(edges, mapped(balance, read), strict=True):
         yield start, until, sums
 
 
@@ -139,7 +141,7 @@ def _compute(db: Database, cluster: str, start: int, end: int, found: WindowBala
             _add_unknown(db, cluster, start, since, found)
             found.counted_from = max(found.counted_from, since)
         start = since
-    for _, until, sums in _counted(db, cluster, list(_parts(start, end, found.now, runs)), found.devices):
+    for _, until, sums in _counted(db, cluster, _parts(start, end, found.now, runs), found.devices):
         for place, gpu_s in sums.seconds.items():
             if place.hour < until:
                 found.seconds[_place(place, found)] += gpu_s
@@ -200,6 +202,6 @@ def _read(db: Database, cluster: str, since: int, until: int, found: WindowBalan
         found.over += over
     computed = {(blocker.of, blocker.run) for blocker in found.blocked if blocker.cluster == cluster}
     also = [{"class": of.value, "job_id": run[0], "run_start": run[1]} for of, run in sorted(computed)]
-    blockers = db.run("balance_blockers_of", {**window, "most": MOST_BLOCKERS, "also": also})
+    blockers = db.run("balance_blockers_of", {**window, "most": MOST_BLOCKERS, "also": to_json(also)})
     for of, job_id, run_start, node, gpu_s in blockers.fetchall():
         found.blocked[Blocker(cluster, BalanceClass(of), (job_id, run_start), node)] += gpu_s

@@ -1,9 +1,9 @@
--- Runs that were in the way in [$since, $until), by class and node: the $most with the most GPU-seconds, and those of $also.
-WITH told AS (
-    SELECT class, job_id, run_start, node, sum(gpu_s)::BIGINT AS gpu_s
+-- Runs that were in the way in [$since, $until), by class and node: the $most with the most GPU-seconds, and those of $also,
+-- a JSON array.
+WITH told AS NOT MATERIALIZED (
+    SELECT class, job_id, run_start, node, gpu_s
     FROM balance_blockers
     WHERE cluster = $cluster AND hour_utc >= $since AND hour_utc < $until
-    GROUP BY ALL
 ), chosen AS (
     SELECT * FROM (
         SELECT class, job_id, run_start
@@ -13,8 +13,10 @@ WITH told AS (
         LIMIT $most
     )
     UNION
-    SELECT unnest($also::STRUCT(class VARCHAR, job_id BIGINT, run_start BIGINT)[], recursive := true)
+    SELECT unnest(from_json_strict($also::JSON,
+        '[{"class": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"}]'), recursive := true)
 )
-SELECT class, job_id, run_start, node, gpu_s
+SELECT class, job_id, run_start, node, sum(gpu_s)::BIGINT AS gpu_s
 FROM told
 SEMI JOIN chosen USING (class, job_id, run_start)
+GROUP BY ALL

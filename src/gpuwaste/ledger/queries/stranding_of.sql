@@ -1,6 +1,6 @@
 -- Ended runs that kept GPUs from jobs that waited in [from_s, to_s), in the scope asked for, with what they used; NULL is
 -- "any". Nodes and steps are those of the runs that are printed: of a year all of them are many.
-WITH told AS (
+WITH told AS NOT MATERIALIZED (
     SELECT cluster, job_id, run_start, class, node, gpu_s
     FROM balance_blockers
     WHERE hour_utc >= $from_s - 3599 AND hour_utc < $to_s

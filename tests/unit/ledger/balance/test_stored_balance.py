@@ -1,6 +1,5 @@
 """The balance of a store: computed, stored by hour, read of any window, counted for /metrics, shown as a view."""
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -21,6 +20,7 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.slurm.site.machine_events import NodeOutage
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.json_rows import to_json
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.views.view import look, view_named
 from gpuwaste.views.view_query import ViewQuery, Window
@@ -105,13 +105,19 @@ def test_of_many_runs_in_the_way_in_stored_hours_the_worst_are_told(
     BalanceKeeper(store, FakeClock(NOW), LedgerSettings()).step()
     small = [(1, "b", 7), (7, "a", 50), (7, "b", 60), (8, "a", 99), (9, "a", 100)]
     rows = [
-        {"hour_utc": DAY, "class": Of.FREE_MEMORY.value, "job_id": job_id, "node": node, "gpu_s": gpu_s}
+        {
+            "hour_utc": DAY,
+            "class": Of.FREE_MEMORY.value,
+            "job_id": job_id,
+            "run_start": HOG.start if job_id == HOG.job_id else DAY,
+            "node": node,
+            "gpu_s": gpu_s,
+        }
         for job_id, node, gpu_s in small
     ]
-    rows = [{**row, "run_start": HOG.start if row["job_id"] == 1 else DAY} for row in rows]
     with store.writing() as db:
         db.execute("DELETE FROM balance_blockers")
-        db.run("balance_blockers_add", {"cluster": "gw", "rows": json.dumps(rows)}).fetchall()
+        db.run("balance_blockers_add", {"cluster": "gw", "rows": to_json(rows)}).fetchall()
     monkeypatch.setattr("gpuwaste.ledger.balance.window.MOST_BLOCKERS", 2)
     assert in_the_way(store) == {(7, "a"): 50, (7, "b"): 60, (9, "a"): 100}
     with store.writing() as db:
