@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpuwaste.slurm.clients.kept_commands import KeptCommands
     from gpuwaste.store.database import Database
     from gpuwaste.views.look.folder import LookFolder
-    from gpuwaste.views.look.scope import Surroundings
+    from gpuwaste.views.look.scope import LookContext
     from gpuwaste.views.look.slices import Progress, ReadingResult
     from gpuwaste.views.look.text import LookReport
     from gpuwaste.views.view_query import Window
@@ -67,7 +67,7 @@ class _Jobs:
     """
 
     source: "ImportSource"
-    around: "Surroundings"
+    around: "LookContext"
     start: int | None = None
     end: int | None = None
     machine: "Sequence[Path]" = ()
@@ -89,7 +89,7 @@ def _of_slurm(options: argparse.Namespace, folder: "LookFolder") -> _Jobs:
     """Run Slurm's commands. Raises SlurmError, Interrupted."""
     from gpuwaste.core.groups import user_name
     from gpuwaste.slurm.clients.kept_commands import KeptCommands
-    from gpuwaste.views.look.scope import Surroundings
+    from gpuwaste.views.look.scope import LookContext
 
     start, end = parse_time(options.starttime or _DAYS), min(parse_time(options.endtime), SystemClock().utc_s())
     if start >= end:
@@ -102,7 +102,7 @@ def _of_slurm(options: argparse.Namespace, folder: "LookFolder") -> _Jobs:
     machine, unread = commands.machine(min([start, *(one.start for one in folder.slices()[:1])]))
     viewer = commands.viewer(user_name(os.getuid()))
     reading = _read(commands, columns, folder, (start, end), parse_seconds(options.time_limit))
-    return _of_slices(folder, Surroundings(viewer, machine, reading, unread), start, end)
+    return _of_slices(folder, LookContext(viewer, machine, reading, unread), start, end)
 
 
 def _read(
@@ -132,7 +132,7 @@ def _read(
 def _of_folder(folder: "LookFolder") -> _Jobs:
     """Read what an earlier look kept. Raises UsageError."""
     from gpuwaste.slurm.clients.kept_commands import KeptCommands
-    from gpuwaste.views.look.scope import Surroundings
+    from gpuwaste.views.look.scope import LookContext
     from gpuwaste.views.look.slices import ReadingResult
 
     slices = folder.slices()
@@ -142,10 +142,10 @@ def _of_folder(folder: "LookFolder") -> _Jobs:
     commands = KeptCommands(folder=folder.machine, replay=True)
     machine, unread = commands.machine(start)
     reading = ReadingResult(folder.gaps(start, end), "an earlier look ended before")
-    return _of_slices(folder, Surroundings(commands.viewer(""), machine, reading, unread), start, end)
+    return _of_slices(folder, LookContext(commands.viewer(""), machine, reading, unread), start, end)
 
 
-def _of_slices(folder: "LookFolder", around: "Surroundings", start: int, end: int) -> _Jobs:
+def _of_slices(folder: "LookFolder", around: "LookContext", start: int, end: int) -> _Jobs:
     """Return the jobs of a folder, from the last time on that was not read. Raises NoDataError, UsageError."""
     from gpuwaste.views.look.slices_source import SlicesSource
 
@@ -161,12 +161,12 @@ def _of_file(file: Path, options: argparse.Namespace) -> _Jobs:
     """Read a file. Raises UsageError, ParseError."""
     from gpuwaste.cli.job_sources import local_zone
     from gpuwaste.jobs.importers.file_source import sacct_file
-    from gpuwaste.views.look.scope import Surroundings
+    from gpuwaste.views.look.scope import LookContext
 
     start = None if options.starttime is None else parse_time(options.starttime)
     end = None if options.endtime == "now" else parse_time(options.endtime)
     source = sacct_file(file, options.clusters or _CLUSTER, zone=options.time_zone or local_zone())
-    return _Jobs(source, Surroundings(), start, end, options.machine or (), options.time_zone)
+    return _Jobs(source, LookContext(), start, end, options.machine or (), options.time_zone)
 
 
 def _report(path: Path, jobs: _Jobs, folder: "LookFolder") -> "LookReport":
@@ -194,7 +194,7 @@ def _viewed(db: "Database", jobs: _Jobs, folder: "LookFolder") -> "LookReport":
 
     from gpuwaste.cli.view_answers import StoreAnswers, ViewPeriod
     from gpuwaste.views.look.machine import LEFT_OUT, balance_start
-    from gpuwaste.views.look.scope import Scope, not_read, whose, with_an_agent
+    from gpuwaste.views.look.scope import LookScope, not_read, whose, with_an_agent
     from gpuwaste.views.look.text import BALANCE, LookReport, in_order
     from gpuwaste.views.look.use import UseInAccounting
     from gpuwaste.views.ranking import by_finding
@@ -202,7 +202,7 @@ def _viewed(db: "Database", jobs: _Jobs, folder: "LookFolder") -> "LookReport":
 
     around, period = jobs.around, ViewPeriod(jobs.start, jobs.end, ())
     window = StoreAnswers(db, Config(), ()).window(period)
-    scope = Scope.of(ViewQuery(db, window))
+    scope = LookScope.of(ViewQuery(db, window))
     entire = scope.has_all_jobs(around.viewer)
     counted = replace(window, start=balance_start(window, jobs.start))
     bad_rows, assumed = _balance(db, jobs, counted) if entire else ((), ())

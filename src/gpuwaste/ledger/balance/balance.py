@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gpuwaste.ledger.balance.bounded import ByBlocker, ByKind
 from gpuwaste.ledger.balance.contest import Claim, Contest, Offer, Wanted
 from gpuwaste.ledger.balance.kept import kept_for
-from gpuwaste.ledger.balance.timeline import NodeTime, Stretch, stretches_of
+from gpuwaste.ledger.balance.timeline import NodeStretch, NodeTime, stretches_of
 from gpuwaste.ledger.balance.types import (
     BalanceClass,
     BalanceInputs,
@@ -88,7 +88,7 @@ class _Contested:
                 else:
                     times.append([want.since, want.until])
 
-    def meets(self, stretch: Stretch) -> bool:
+    def meets(self, stretch: NodeStretch) -> bool:
         """Return whether a job waits for the partitions of a stretch at any time of it."""
         for partition in stretch.span.kind.partitions.split(","):
             times = self._times.get(partition)
@@ -114,7 +114,7 @@ def _facts(inputs: BalanceInputs, holdings: Iterable[Holding]) -> dict[str, Node
     return nodes
 
 
-def _stretches(inputs: BalanceInputs, facts: NodeTime) -> list[Stretch]:
+def _stretches(inputs: BalanceInputs, facts: NodeTime) -> list[NodeStretch]:
     return stretches_of(facts, inputs.start, inputs.end, inputs.states_from)
 
 
@@ -126,7 +126,7 @@ def _held_by_run(holdings: Iterable[Holding]) -> dict[Run, list[Holding]]:
     return found
 
 
-def _add(stretch: Stretch, classes: ByKind, estimated: ByKind, over: ByKind) -> None:
+def _add(stretch: NodeStretch, classes: ByKind, estimated: ByKind, over: ByKind) -> None:
     """Add what is decided on the node itself."""
     start, end, span, closed = stretch[:4]
     key = span.kind, BalanceClass.ALLOCATED

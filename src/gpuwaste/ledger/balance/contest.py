@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from gpuwaste.ledger.balance.bounded import BoundedKind, ByBlocker, ByKind, Stranded
 from gpuwaste.ledger.balance.demand import Demand, Masks, bits_of, request_of
 from gpuwaste.ledger.balance.enough_nodes import EnoughNodes
-from gpuwaste.ledger.balance.timeline import Free, NodeTime, Stretch, blocker
+from gpuwaste.ledger.balance.timeline import Free, NodeStretch, NodeTime, blocker
 from gpuwaste.ledger.balance.types import STRANDED, BalanceClass, GpuKind, NodeSpan, Run, WaitingRun
 
 _END: Final = 0  # at one instant ends come before beginnings
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
     """A stretch of a node with free GPUs."""
 
     node: str
-    stretch: Stretch
+    stretch: NodeStretch
 
 
 class Wanted(NamedTuple):
@@ -80,7 +80,7 @@ class Contest:
         self._enough = EnoughNodes(self._demand)
         self._groups: dict[_Key, _Group] = {}
         self._group_of: dict[str, _Key] = {}
-        self._offers: dict[str, Stretch] = {}
+        self._offers: dict[str, NodeStretch] = {}
         self._claims: dict[str, Claim] = {}
         self._masks: dict[tuple[object, Free], Masks] = {}
         self._kinds: dict[GpuKind, BoundedKind] = {}
@@ -254,6 +254,6 @@ class Contest:
         return None if found is None else found.run
 
 
-def _key(stretch: Stretch, claim: Claim | None) -> _Key:
+def _key(stretch: NodeStretch, claim: Claim | None) -> _Key:
     span = stretch.span
     return (span.kind, span.gpus, span.cpus, span.memory_b, span.features), stretch.free, claim

@@ -9,10 +9,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from gpuwaste.ledger.balance.timeline import KeptForRun, Stretch
+from gpuwaste.ledger.balance.timeline import KeptForRun, NodeStretch
 from gpuwaste.ledger.balance.types import CYCLE_S, BalanceClass, Holding, WaitingRun
 
-Timelines = Mapping[str, Sequence[Stretch]]
+Timelines = Mapping[str, Sequence[NodeStretch]]
 
 
 def kept_for(run: WaitingRun, holdings: Sequence[Holding], timelines: Timelines) -> Iterator[KeptForRun]:
@@ -40,7 +40,7 @@ def _parts(run: WaitingRun, held: Holding, begin: int, on_all: int) -> Iterator[
             yield KeptForRun(since, until, run.leave, held, of)
 
 
-def _room_since(run: WaitingRun, held: Holding, stretches: Sequence[Stretch]) -> int | None:
+def _room_since(run: WaitingRun, held: Holding, stretches: Sequence[NodeStretch]) -> int | None:
     """Return since when the node has had room without a break until the run starts; None where it had none."""
     place = bisect_left(stretches, run.leave, key=attrgetter("end"))
     since, until = None, run.leave
@@ -53,6 +53,6 @@ def _room_since(run: WaitingRun, held: Holding, stretches: Sequence[Stretch]) ->
     return since
 
 
-def _has_room(stretch: Stretch, held: Holding) -> bool:
+def _has_room(stretch: NodeStretch, held: Holding) -> bool:
     free = stretch.free
     return free.gpus >= held.gpus and free.cpus >= held.cpus and free.memory_b >= held.memory_b

@@ -27,7 +27,7 @@ class KeptForRun(NamedTuple):
     of: BalanceClass
 
 
-class Stretch(NamedTuple):
+class NodeStretch(NamedTuple):
     """A part of a node's time; `free` is what no run holds and is kept for none.
 
     `closed` is the class of the free GPUs where the node takes no job of everybody's. `kept` are GPUs by class, `over`
@@ -90,7 +90,7 @@ class _State:
         else:
             self.states_known = True
 
-    def stretch(self, start: int, end: int) -> Stretch | None:
+    def stretch(self, start: int, end: int) -> NodeStretch | None:
         """Return the stretch with this state; None while the node is not part of the machine."""
         span = self.span
         if span is None:
@@ -102,7 +102,7 @@ class _State:
         if self.kept:
             kept, free = self._keep(free)
         estimated, over = min(self.estimated, allocated), self.gpus - allocated
-        return Stretch(start, end, span, self._closed(), allocated, estimated, over, kept, free)
+        return NodeStretch(start, end, span, self._closed(), allocated, estimated, over, kept, free)
 
     def _keep(self, free: Free) -> tuple[tuple[tuple[BalanceClass, int], ...], Free]:
         found = []
@@ -123,7 +123,7 @@ class _State:
         return None if self.states_known or self.runs else BalanceClass.NOT_KNOWN
 
 
-def stretches_of(node: NodeTime, start: int, end: int, states_from: int) -> list[Stretch]:
+def stretches_of(node: NodeTime, start: int, end: int, states_from: int) -> list[NodeStretch]:
     """Return the stretches of a node from `start` to before `end`, in order."""
     changes = list(_changes(node, start, end))
     if states_from < end:

@@ -21,7 +21,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
 if TYPE_CHECKING:
-    from gpuwaste.ledger.right_size.such_jobs import Site
+    from gpuwaste.ledger.right_size.such_jobs import SizedSite
 
 EVERY_S: Final = 6.0 * HOUR_S
 FULL_EVERY_S: Final = DAY_S  # waits and growths of the site change the findings of all users
@@ -50,7 +50,7 @@ class RightSizes(Part):
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._sites: dict[str, Site] = {}  # of the last pass over all users
+        self._sites: dict[str, SizedSite] = {}  # of the last pass over all users
         self._full_at = self._last_at = 0  # when the last pass over all users, and the last one, began
         self.worker = Worker("right sizes", self._turn, clock)
 

@@ -13,7 +13,7 @@ from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.right_size.findings import size_findings
 from gpuwaste.ledger.right_size.gpu_sizes import GpuSize, is_slice, size_of
 from gpuwaste.ledger.right_size.rule import MIN_RUNS, WINDOW
-from gpuwaste.ledger.right_size.such_jobs import GpuWait, Site, SizedRun, SuchJobs, grouped, growths_of
+from gpuwaste.ledger.right_size.such_jobs import GpuWait, SizedRun, SizedSite, SuchJobs, grouped, growths_of
 from gpuwaste.ledger.run_judging import Selection
 from gpuwaste.store.database import Database
 
@@ -60,7 +60,7 @@ class SizeReader:
             changed = [(row["user"], row["runs"]) for row in users if row["newest"] > changed_s]
             yield ClusterUsers(cluster, sum(row["runs"] for row in users), list(_batches(changed)))
 
-    def site(self, users: ClusterUsers) -> Site:
+    def site(self, users: ClusterUsers) -> SizedSite:
         """Return what a cluster offers, and how such jobs of its users grew. Raises StoreError."""
         sample = max(1, round(_ALL * GROWTH_RUNS / max(1, OF_JOBS // WINDOW * users.runs)))
         grown = self._read(users.cluster, None, completed=OF_JOBS, sample=sample, most=2 * GROWTH_RUNS)
@@ -71,7 +71,7 @@ class SizeReader:
         }
         measured = {row["gpu_type"]: row["memory_b"] for row in self._db.rows("right_size_memory", since)}
         names = {name for name, _ in waits} | measured.keys()
-        return Site(site_sizes(names, measured), waits, growths_of(grown))
+        return SizedSite(site_sizes(names, measured), waits, growths_of(grown))
 
     def jobs(self, cluster: str, users: Sequence[str]) -> list[SuchJobs]:
         """Return such jobs of some users. Raises StoreError."""
@@ -83,7 +83,7 @@ class SizeReader:
         return grouped(map(SizedRun._make, rows))
 
 
-def size_rows(such: Iterable[SuchJobs], site: Site) -> list[dict[str, Any]]:
+def size_rows(such: Iterable[SuchJobs], site: SizedSite) -> list[dict[str, Any]]:
     """Return the findings as rows of table right_sizes."""
     return [
         {

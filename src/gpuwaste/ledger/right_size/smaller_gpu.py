@@ -5,7 +5,7 @@ from typing import Final
 
 from gpuwaste.ledger.right_size.gpu_sizes import GpuSize, slow_double, speed_of
 from gpuwaste.ledger.right_size.rule import MAX_CHANCE, MAX_SLOWDOWN, MIN_RUNS, WINDOW, Need, slowdown
-from gpuwaste.ledger.right_size.such_jobs import GpuWait, Site, SuchJobs
+from gpuwaste.ledger.right_size.such_jobs import GpuWait, SizedSite, SuchJobs
 
 MIN_WAITS: Final = 20
 
@@ -23,7 +23,7 @@ class SmallerGpu:
     slow_double: bool
 
 
-def smaller_gpus(jobs: SuchJobs, site: Site) -> list[SmallerGpu]:
+def smaller_gpus(jobs: SuchJobs, site: SizedSite) -> list[SmallerGpu]:
     """Return the smaller GPUs that fit, the one with the least memory first.
 
     A MIG slice is for a job of one GPU: processes on several slices cannot exchange data directly.

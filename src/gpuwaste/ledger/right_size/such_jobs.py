@@ -164,7 +164,7 @@ class GpuWait:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SizedSite:
     """What one cluster offers, from its own history: GPU sizes, waits by type and number of GPUs, growths."""
 
     sizes: Mapping[str, GpuSize] = field(default_factory=dict)

@@ -16,7 +16,7 @@ _LONGEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LookContext:
     """What is known beside the jobs: who looks, the machine, what was not read."""
 
     viewer: Viewer = field(default_factory=Viewer)
@@ -26,7 +26,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LookScope:
     """The jobs of a store, in sums; see query look_scope."""
 
     jobs: int
@@ -47,7 +47,7 @@ class Scope:
         return not viewer.restricted and (self.users > 1 or viewer.restricted is False)
 
 
-def whose(scope: Scope, viewer: Viewer) -> str:
+def whose(scope: LookScope, viewer: Viewer) -> str:
     """Return whose jobs these are: sacct leaves out jobs that it does not show, without an error."""
     if viewer.restricted is False:
         return f"Jobs of all users: {_counted(scope)}."
@@ -59,7 +59,7 @@ def whose(scope: Scope, viewer: Viewer) -> str:
     return f"{own}. {why} (PrivateData); an operator who runs the same command gets the jobs of all users."
 
 
-def not_read(around: Surroundings, folder: str) -> list[str]:
+def not_read(around: LookContext, folder: str) -> list[str]:
     """Return a sentence on each part that was not read."""
     sentences = list(around.unread)
     if gaps := around.reading.unread:
@@ -72,7 +72,7 @@ def not_read(around: Surroundings, folder: str) -> list[str]:
     return sentences
 
 
-def with_an_agent(scope: Scope, around: Surroundings, use: UseInAccounting, window_s: int) -> list[str]:
+def with_an_agent(scope: LookScope, around: LookContext, use: UseInAccounting, window_s: int) -> list[str]:
     """Return what this cluster would know with an agent on its nodes with GPUs."""
     held = say_hours(scope.gpu_s / HOUR_S)
     if scope.unknown_gpus == scope.jobs:
@@ -90,7 +90,7 @@ def with_an_agent(scope: Scope, around: Surroundings, use: UseInAccounting, wind
     return [f"{jobs} held {held} of the {had} on {_several(len(nodes), 'node')}. {idle}", agent]
 
 
-def _counted(scope: Scope) -> str:
+def _counted(scope: LookScope) -> str:
     users, accounts = _several(scope.users, "user"), _several(scope.accounts, "account")
     return f"{_several(scope.jobs, 'job')} of {users} in {accounts}, {scope.gpu_jobs:,} of them with GPUs"
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from gpuwaste.core.registry import ModuleRegistry
 from gpuwaste.ledger.finding import Finding
-from gpuwaste.ledger.right_size.such_jobs import Site, SuchJobs
+from gpuwaste.ledger.right_size.such_jobs import SizedSite, SuchJobs
 
 
 class SizeFindingModule(Protocol):
@@ -16,7 +16,7 @@ class SizeFindingModule(Protocol):
 
     CAUSE: str
 
-    def find(self, jobs: SuchJobs, site: Site) -> Iterator[Finding]:
+    def find(self, jobs: SuchJobs, site: SizedSite) -> Iterator[Finding]:
         """Yield the finding of such jobs, if any."""
         ...
 
@@ -24,6 +24,6 @@ class SizeFindingModule(Protocol):
 SIZE_FINDINGS: Final[ModuleRegistry[SizeFindingModule]] = ModuleRegistry(__name__, "CAUSE", "find")
 
 
-def size_findings(jobs: SuchJobs, site: Site) -> list[Finding]:
+def size_findings(jobs: SuchJobs, site: SizedSite) -> list[Finding]:
     """Return what all files say of such jobs."""
     return [finding for module in SIZE_FINDINGS.values() for finding in module.find(jobs, site)]

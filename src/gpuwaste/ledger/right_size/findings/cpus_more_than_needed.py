@@ -11,14 +11,14 @@ from typing import Final
 
 from gpuwaste.ledger.finding import Finding, Fix, cpus_per_task, plural
 from gpuwaste.ledger.right_size.findings._finding import at_most, finding
-from gpuwaste.ledger.right_size.such_jobs import Site, SuchJobs
+from gpuwaste.ledger.right_size.such_jobs import SizedSite, SuchJobs
 
 CAUSE: Final = "more CPUs than needed"
 HEADROOM: Final = 1.5
 GAIN: Final = 0.5
 
 
-def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
+def find(jobs: SuchJobs, site: SizedSite) -> Iterator[Finding]:
     """Yield a finding where half of the CPUs or fewer would be enough."""
     need, job = site.need(jobs, "cpus"), jobs.newest
     bound = None if need is None else need.bound()

@@ -19,7 +19,7 @@ from gpuwaste.ledger.finding import Finding, Fix, gpu_request, plural
 from gpuwaste.ledger.right_size.findings._finding import at_most, finding
 from gpuwaste.ledger.right_size.rule import WINDOW
 from gpuwaste.ledger.right_size.smaller_gpu import SmallerGpu, smaller_gpus
-from gpuwaste.ledger.right_size.such_jobs import Site, SuchJobs
+from gpuwaste.ledger.right_size.such_jobs import SizedSite, SuchJobs
 from gpuwaste.slurm.submit.gpu_items import GpuRequest
 
 CAUSE: Final = "GPU larger than needed"
@@ -28,7 +28,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_.\-]{1,64}", re.ASCII)  # needs no shell 
 _NO_LOSS: Final = 0.01
 
 
-def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
+def find(jobs: SuchJobs, site: SizedSite) -> Iterator[Finding]:
     """Yield a finding where a smaller GPU fits."""
     fitting = [one for one in smaller_gpus(jobs, site) if _WORD.fullmatch(one.size.name)]
     if not fitting:

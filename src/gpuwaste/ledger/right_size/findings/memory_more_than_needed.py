@@ -12,7 +12,7 @@ from typing import Final
 from gpuwaste.core.units import format_size
 from gpuwaste.ledger.finding import Finding, Fix, plural
 from gpuwaste.ledger.right_size.findings._finding import at_most, finding
-from gpuwaste.ledger.right_size.such_jobs import Site, SuchJobs
+from gpuwaste.ledger.right_size.such_jobs import SizedSite, SuchJobs
 from gpuwaste.slurm.submit.friendly_amounts import friendly_gib
 
 CAUSE: Final = "more memory than needed"
@@ -21,7 +21,7 @@ GAIN: Final = 0.7
 _GIB: Final = 1 << 30
 
 
-def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
+def find(jobs: SuchJobs, site: SizedSite) -> Iterator[Finding]:
     """Yield a finding where clearly less memory would be enough."""
     need, job = site.need(jobs, "memory"), jobs.newest
     bound = None if need is None else need.bound()

@@ -13,14 +13,14 @@ from typing import Final
 from gpuwaste.core.units import format_duration, say_duration
 from gpuwaste.ledger.finding import Finding, Fix, plural
 from gpuwaste.ledger.right_size.findings._finding import at_most, finding
-from gpuwaste.ledger.right_size.such_jobs import Site, SuchJobs
+from gpuwaste.ledger.right_size.such_jobs import SizedSite, SuchJobs
 from gpuwaste.slurm.submit.friendly_amounts import friendly_s
 
 CAUSE: Final = "time limit longer than needed"
 GAIN: Final = 0.8
 
 
-def find(jobs: SuchJobs, site: Site) -> Iterator[Finding]:
+def find(jobs: SuchJobs, site: SizedSite) -> Iterator[Finding]:
     """Yield a finding where a clearly shorter limit would be enough."""
     need, job = site.need(jobs, "time"), jobs.newest
     bound = None if need is None else need.bound()
