@@ -4,6 +4,9 @@ from typing import Final
 
 from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_service import ActionService
+from gpuwaste.act.campaigns.assignment import CampaignsInUse
+from gpuwaste.act.campaigns.campaign_keeper import CampaignKeeper
+from gpuwaste.act.campaigns.effect_reads import EffectReads
 from gpuwaste.act.events.event_service import EventReads, EventService
 from gpuwaste.act.events.inlet_parts import InletParts
 from gpuwaste.act.notify.notify_parts import NotifyParts
@@ -12,6 +15,8 @@ from gpuwaste.act.rules.rule_reads import RuleReads
 from gpuwaste.act.rules.rule_service import RuleService
 
 PARTS: Final = (
+    CampaignsInUse,
+    CampaignKeeper,
     EventService,
     InletParts,
     ActionParts,
@@ -21,4 +26,5 @@ PARTS: Final = (
     ActionService,
     EventReads,
     RuleReads,
+    EffectReads,
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.advice.hold_out import HoldOut
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.policy_case import (
     Expectation,
@@ -118,7 +119,8 @@ class Adviser:
 
     `spending` and `chance` are for callers whose decisions take effect: by default nothing is spent and nothing is
     random. `script_of` replaces the predictor's recall. With `told` False reasons are left out because nobody reads
-    them. `waits` are the waits that the hub expects; without them there is no expected start.
+    them. `waits` are the waits that the hub expects; without them there is no expected start. `hold_out` are the
+    campaigns: by default everybody gets all advice.
     """
 
     policies: PolicySet
@@ -130,6 +132,7 @@ class Adviser:
     told: bool = True
     waits: WaitTable | None = None
     sizes: SizeTable | None = None
+    hold_out: HoldOut = field(default_factory=HoldOut)
     _wanted: dict[str, _Wants] = field(default_factory=dict, init=False, repr=False)
 
     def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[SubmitAdvice]:
@@ -217,6 +220,10 @@ class Adviser:
         facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
         facts.waits, facts.sizes, facts.last_job = self.waits, self.sizes, outlook.last_job
         facts.suggestions = assumed or suggestions(outlook.changes)
+        request = facts.request
+        facts.campaign = self.hold_out.holding_back(
+            "policy", policy.name, request.user, request.account, request.submit
+        )
         decision = self.policies.decide_by(policy, facts, self.spending, chance)
         return SubmitAdvice(facts.request, policy, decision, outlook)
 

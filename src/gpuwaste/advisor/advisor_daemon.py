@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.act.campaigns.assignment import CampaignsInUse
 from gpuwaste.advice.adviser import AdviceRequest, Adviser
 from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.advisor.advisor_counters import Counters
@@ -49,6 +50,7 @@ _LOADED: Final[tuple[type[Part], ...]] = (
     AdvisorHistory,
     AdvisorModels,
     BudgetCounts,
+    CampaignsInUse,
     Judge,
 )
 """Parts loaded before the socket is created; a part is listed after those that it uses, since the last ends first."""

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.act.campaigns.assignment import CampaignsInUse
 from gpuwaste.advice.policy.expected_waits import WaitTable
 from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.advice.policy.policy_set import PolicySet
@@ -80,6 +81,8 @@ class AdvisorWatch(Part):
         self._waits_due_us = self._sizes_due_us = 0
         parts.get(Server).between(self._history.learn)
         bus = parts.get(Bus)
+        campaigns = parts.get(CampaignsInUse)
+        bus.subscribe(Turn, lambda _: campaigns.refresh())
         bus.subscribe(Turn, lambda _: self._look_at_models())
         bus.subscribe(Turn, lambda _: self._look_at_rule())
         bus.subscribe(SlowTurn, lambda _: self._look_at_partitions())

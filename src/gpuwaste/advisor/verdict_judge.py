@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from gpuwaste.advice.adviser import AdviceRequest, Adviser, SubmitAdvice
+from gpuwaste.advice.hold_out import HoldOut
 from gpuwaste.advice.policy.policy_case import PolicyOutcome, Spent
 from gpuwaste.advice.policy.policy_loading import load_policies
 from gpuwaste.advice.predict.features import feature_hash
@@ -120,7 +121,8 @@ class Judge(Part):
         models, accounts = parts.get(AdvisorModels), parts.get(BudgetCounts)
         # Chance lets some rejects pass: it draws a sample, not a secret.
         chance = random.Random().random  # noqa: S311
-        adviser = Adviser(policies, models.predictor(), spending=accounts, chance=chance)
+        hold_out = parts.get(HoldOut)
+        adviser = Adviser(policies, models.predictor(), spending=accounts, chance=chance, hold_out=hold_out)
         shadow = ShadowScoring(ports.clock, parts.get(Counters).shadow, share=config.shadow_cpu_pct / 100)
         models.try_out(shadow)
         return cls(ports.cluster, adviser, accounts, ports.clock, shadow)
@@ -165,6 +167,7 @@ class Judge(Part):
             would_be=decision.would_be,
             held=decision.held,
             sampled=decision.sampled,
+            campaign=decision.campaign,
             override=decision.override,
             triggers=decision.triggers,
             user=request.user[:_ROW_TEXT],

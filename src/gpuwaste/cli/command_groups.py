@@ -6,7 +6,7 @@ from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
     "Your jobs": "report  job  now  predict  plan  estimate  notify  web",
-    "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export  disputes",
+    "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export  disputes  effect",
     "Advice": (
         "policy {check, explain, replay, verdicts}  "
         "rules {check, explain, replay, list, actions, approve, refuse, stop, resume}"

@@ -67,7 +67,7 @@ def build(config: Config) -> MCPServer[Any]:
         "gpuwaste", instructions=INSTRUCTIONS, version=own_version(), log_level="ERROR", subscriptions=False
     )
     tools = Tools(config)
-    for tool in (tools.report, tools.job, tools.now, tools.view, tools.predict, tools.plan):
+    for tool in (tools.report, tools.job, tools.now, tools.view, tools.predict, tools.plan, tools.effect):
         about = " ".join((tool.__doc__ or "").split()) + _DATA
         server.add_tool(tool, description=about, annotations=_READS, structured_output=False)
     return server
@@ -110,6 +110,11 @@ class Tools:
         """Return what the cluster does now: GPUs held and idle, nodes that report nothing, the queue, and each age."""
         with _one_line():
             return _answer_text(ask_hub(self._config, "/v1/now", {"limit": rows}))
+
+    def effect(self) -> str:
+        """Return what the site's campaigns have shown: saved GPU-hours with intervals, and failures; for operators."""
+        with _one_line():
+            return _answer_text(ask_hub(self._config, "/v1/effects", None, LONG_PATIENCE_S))
 
     def view(
         self,

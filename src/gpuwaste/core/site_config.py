@@ -28,6 +28,15 @@ class CommonConfig:
     models_dir: str = key(
         "/var/lib/gpuwaste/models", "Registry of model bundles; the link champion points to the one in use."
     )
+    campaigns_dir: str = key(
+        "/etc/gpuwaste/campaigns.d",
+        "Directory of campaigns, one TOML file each, the same on the hosts of hub and advisors.",
+    )
+    campaign_key_file: str = key(
+        "",
+        "File with the key that assigns users to campaigns, the same on these hosts; not readable by other users."
+        " Empty: no campaigns.",
+    )
     run_dir: str = key("/run/gpuwaste", "Directory of the daemons' sockets and of the agent's health file.")
     token_file: str = key(
         "", "File with the token of this node or user, at a site without munge; empty: munge is used."
@@ -65,6 +74,9 @@ class EnergyConfig:
     currency: str = key("EUR", "Name of the currency, up to 8 characters.")
     pue: float = key(1.0, "Power usage effectiveness of the site, 1 to 10: energy, cost and CO2e are multiplied by it.")
     g_co2e_per_kwh: float = key(0.0, "Carbon intensity of the electricity, grams of CO2e per kWh; 0: none is given.")
+    price_per_gpu_hour: float = key(
+        0.0, "Price of a GPU-hour, in the same currency, for the value of measured savings; 0: no value is given."
+    )
     hours_file: str = key(
         "",
         "CSV file with prices, carbon intensities or both by hour; an hour that it lacks is not known. A change of the"

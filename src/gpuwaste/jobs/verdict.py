@@ -59,6 +59,7 @@ class Verdict:
         _Text, Meta(description="Why it was held back: shadow, budget, override, random ...; empty: it was not.")
     ] = ""
     sampled: Annotated[bool, Meta(description="A would-be reject that passed at random.")] = False
+    campaign: Annotated[_Text, Meta(description="The campaign that holds the policy back; empty: none.")] = ""
     override: Annotated[_Text, Meta(description="The user's reason to override.")] = ""
     user: _Text = ""
     account: _Text = ""

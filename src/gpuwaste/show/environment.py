@@ -20,7 +20,12 @@ from gpuwaste.show import page_words as words
 from gpuwaste.show.static_files import static_url
 
 NAVIGATION: Final = (("/me", "My jobs"), ("/now", "Now"), ("/verdicts", "Verdicts"), ("/models", "Model"))
-OPERATORS: Final = (("/analytics", "Analytics"), ("/simulations", "Simulations"), ("/helpdesk", "Help desk"))
+OPERATORS: Final = (
+    ("/analytics", "Analytics"),
+    ("/simulations", "Simulations"),
+    ("/effects", "Effects"),
+    ("/helpdesk", "Help desk"),
+)
 
 
 @dataclass(frozen=True, slots=True)

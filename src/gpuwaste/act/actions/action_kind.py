@@ -207,7 +207,8 @@ class ActionKind:
     """A kind; without an `execution` the hub executes it, which has no rights in Slurm.
 
     `needs` is the AdminLevel of the actor's user in sacctmgr, or "program" if a site program acts. `undo` is how to
-    undo it, "" if it cannot be undone. `ends_runs` is whether a user may lose a run by it.
+    undo it, "" if it cannot be undone. `ends_runs` is whether a user may lose a run by it, `protects` whether it keeps
+    a user from losing work: no campaign holds it back.
     """
 
     name: str
@@ -218,6 +219,7 @@ class ActionKind:
     execution: Execution | None = None
     options: tuple[ActionOption, ...] = ()
     ends_runs: bool = False
+    protects: bool = False
 
     @property
     def final(self) -> bool:

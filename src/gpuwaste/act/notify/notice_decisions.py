@@ -12,8 +12,9 @@ from gpuwaste.ledger.reports.rows import JobLine, by_user, finding_rows, job_lin
 
 Why = Literal[
     "", "no_jobs", "whole_node", "little_known", "little_waste", "small_share",
-    "opted_out", "cooldown", "no_address", "mail_cap",
+    "opted_out", "cooldown", "no_address", "mail_cap", "held_back",
 ]  # fmt: skip
+HELD_BACK: Final = "held_back"  # by a campaign
 _INFORMATION: Final = "memory_resident"  # a finding without blame
 
 

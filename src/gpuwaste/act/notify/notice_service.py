@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import asdict
 
-from gpuwaste.act.notify.notice_decisions import NoticeDecision
+from gpuwaste.act.notify.notice_decisions import HELD_BACK, NoticeDecision
 from gpuwaste.act.notify.notice_planner import Planner
 from gpuwaste.act.notify.notice_runner import NoticeRunner, words
 from gpuwaste.act.notify.notice_types import (
@@ -51,7 +51,9 @@ class NoticeService:
         user = question.user if scope.everything else _own(scope, question.user)
         dry = None if scope.everything else False
         rows = self._planner.notices.listed(start, end, user=user, dry=dry, limit=min(question.limit, MAX_NOTICES))
-        notices = convert(rows, list[NoticeRow])
+        # Who is held back by a campaign sees what they would see without it: nothing.
+        shown = rows if scope.everything else [row for row in rows if row["why"] != HELD_BACK]
+        notices = convert(shown, list[NoticeRow])
         dry_run = self._planner.settings.dry_run
         return NoticesDocument(generated=now, start=start, end=end, notices=notices, dry_run=dry_run)
 

@@ -20,6 +20,7 @@ REASONS: Final = {
     "cooldown": "got a digest recently",
     "no_address": "no mail address",
     "mail_cap": "[notify] max_mails was reached",
+    "held_back": "held back by a campaign",
     "day_cap": "3 mails in 24 hours",
 }
 _ROWS: Final = 40

@@ -15,6 +15,7 @@ from gpuwaste.act.notify.notice_runner import Accounting, NoticeRunner
 from gpuwaste.act.notify.notice_service import NoticeService
 from gpuwaste.act.notify.notice_store import NoticeStatus, NoticeStore
 from gpuwaste.act.notify.notify_settings import NotifySettings
+from gpuwaste.advice.hold_out import HoldOut
 from gpuwaste.core.act_config import NotifyConfig
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -50,20 +51,23 @@ class NotifyParts(Part):
         def accounting() -> Accounting:
             return Accounting(importer.status.read_until, bool(importer.status.failures))
 
-        return cls.made(config, parts.get(HubStore), parts.get(Judging).standing, clock, accounting)
+        hold_out = parts.get(HoldOut)
+        return cls.made(config, parts.get(HubStore), parts.get(Judging).standing, clock, accounting, hold_out)
 
     @classmethod
-    def made(
+    def made(  # noqa: PLR0917 the hub's parts that it needs
         cls,
         config: NotifyConfig,
         store: HubStore,
         ledger: LedgerSettings,
         clock: Clock,
         accounting: Callable[[], Accounting],
+        hold_out: HoldOut | None = None,
     ) -> Self:
         """Return the part around a store. Raises ConfigError."""
         settings = NotifySettings.from_config(config)
-        planner = Planner(store, NoticeStore(store, clock), settings, ledger, address_book(config))
+        notices, book = NoticeStore(store, clock), address_book(config)
+        planner = Planner(store, notices, settings, ledger, book, hold_out or HoldOut())
         return cls(planner, smtp_mailer(config), clock, accounting)
 
     def _count(self, status: str) -> None:

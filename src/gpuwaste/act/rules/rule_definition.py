@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Literal, get_args
 
+from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.actions.action_types import Approval
 from gpuwaste.act.rules.rule_facts import About
 from gpuwaste.advice.policy.policy_file import NONE, Patterns, Ratio
@@ -150,6 +151,11 @@ class Rule:
         names = tuple(dict.fromkeys((*self.where.names, *([self.head.since] if self.head.since else []))))
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "of_ledger", any(name.startswith("ledger.") for name in names))
+
+    @property
+    def protects(self) -> bool:
+        """Whether a step keeps a job from losing work: such a rule is for everybody."""
+        return any(actions()[step.action].protects for step in self.steps)
 
     @property
     def periodic(self) -> bool:

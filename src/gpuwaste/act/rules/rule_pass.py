@@ -25,6 +25,7 @@ from gpuwaste.act.rules.rule_matching import (
     needed,
     subjects,
 )
+from gpuwaste.advice.hold_out import HoldOut
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 
@@ -41,12 +42,13 @@ RuleSubject = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A step that is due: `acts` is whether it is done or only recorded."""
+    """A step that is due: `acts` is whether it is done or only recorded; `campaign` holds it back, "" for none."""
 
     rule: Rule
     step: int
     acts: bool
     intent: ActionEntry
+    campaign: str = ""
 
 
 @dataclass(slots=True)
@@ -68,11 +70,15 @@ class RulePass:
 
 @dataclass(frozen=True, slots=True)
 class PassInstant:
-    """The time of a pass: UTC seconds, the site's local time, and whether nothing was observed for a while before."""
+    """The time of a pass: UTC seconds, the site's local time, and whether nothing was observed for a while before.
+
+    `hold_out` are the campaigns at that time.
+    """
 
     now: int
     local: datetime
     gap: bool = False
+    hold_out: HoldOut = field(default_factory=HoldOut)
 
 
 def evaluate(  # noqa: PLR0917 what a pass needs
@@ -133,7 +139,7 @@ def _one_rule(  # noqa: PLR0917 what a pass has at hand
             if reason := rest or spent.full(rule, user):
                 result.left[reason] += 1
             else:
-                result.firings.append(_firing(rule, step, ladder, subject, at.now))
+                result.firings.append(_firing(rule, step, ladder, subject, at))
                 ladder = done(ladder, at.now)
                 spent.add(user)
         if ladder != before:
@@ -165,8 +171,8 @@ def _kept(rule: Rule, key: str, since_s: int) -> bool:
     return key.startswith(tuple(PREFIXES.values())) or since_s < max(rule.head.cooldown, KEPT_S)
 
 
-def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, now: int) -> Firing:
-    step = rule.steps[number]
+def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, at: PassInstant) -> Firing:
+    step, now = rule.steps[number], at.now
     shown = {name: subject.facts.get(name) for name in dict.fromkeys((*rule.names, *_SHOWN)) if name in subject.facts}
     run = subject.run
     intent = ActionEntry(
@@ -188,7 +194,15 @@ def _firing(rule: Rule, number: int, ladder: Ladder, subject: Subject, now: int)
         account=subject.text("job.account"),
         approve=rule.head.approve,
     )
-    return Firing(rule, number, rule.does(step), intent)
+    campaign = _campaign(rule, intent, at)
+    return Firing(rule, number, rule.does(step) and not campaign, intent, campaign)
+
+
+def _campaign(rule: Rule, intent: ActionEntry, at: PassInstant) -> str:
+    """Return the campaign that holds a step back from its user; none does where the rule protects jobs."""
+    if not intent.user or rule.protects:
+        return ""
+    return at.hold_out.holding_back("rule", rule.name, intent.user, intent.account, at.now)
 
 
 def step_id(rule: Rule, number: int, round_: int, subject: str) -> str:

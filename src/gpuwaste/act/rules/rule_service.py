@@ -26,6 +26,7 @@ from gpuwaste.act.rules.rule_moments import (
 )
 from gpuwaste.act.rules.rule_pass import KEPT_S, Ladders, PassInstant, RulePass, Withdrawals, evaluate, judged
 from gpuwaste.act.rules.rule_store import RuleStore, StoredLadder, event, stored
+from gpuwaste.advice.hold_out import HoldOut
 from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -72,6 +73,7 @@ class RuleService(Part):
         every_s: float,
         xids: Collection[int] = (),
         model: Callable[[], ModelMoment] = ModelMoment,
+        hold_out: HoldOut | None = None,
     ) -> None:
         """Read the rules; `every_s` is the time between two passes.
 
@@ -88,6 +90,7 @@ class RuleService(Part):
         self._sink = sink
         self._xids = xids
         self._model = model
+        self._hold_out = hold_out or HoldOut()
         self._every_s = max(every_s, 1.0)
         self._known: dict[tuple[str, str], Ladders] | None = None
         self._withdrawals = Withdrawals()
@@ -107,6 +110,7 @@ class RuleService(Part):
             min(config.hub.sacct_every_s, _RULES_S),
             xids=[int(number) for number in config.agent.health_xids if number.isdecimal()],
             model=lambda: _in_use(predictions.health()),
+            hold_out=parts.get(HoldOut),
         )
 
     def step(self) -> list[RulePass]:
@@ -119,7 +123,8 @@ class RuleService(Part):
         began = self._clock.mono_us()
         now = self._clock.utc_s()
         last = self.store.last_pass()
-        at = PassInstant(now, datetime.fromtimestamp(now), gap=last is None or not 0 <= now - last <= GAP_S)  # noqa: DTZ006
+        gap = last is None or not 0 <= now - last <= GAP_S
+        at = PassInstant(now, datetime.fromtimestamp(now), gap, self._hold_out)  # noqa: DTZ006 the site's own time
         ladders, dropped = self._ladders(rules, now)
         spent = self._spent(rules, now)
         told, seq = self._told(rules)

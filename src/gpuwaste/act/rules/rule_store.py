@@ -104,7 +104,7 @@ def stored(firing: Firing, cluster: str) -> dict[str, Any]:
     texts = {
         "id": intent.id, "rule": rule.name, "hash": rule.hash, "mode": rule.head.mode, "action": intent.kind,
         "subject": intent.subject, "cluster": cluster, "user": intent.user, "account": intent.account,
-        "facts": intent.facts,
+        "facts": intent.facts, "campaign": firing.campaign,
     }  # fmt: skip
     return {
         **{name: storable(text) for name, text in texts.items()},
@@ -121,6 +121,6 @@ def event(firing: Firing, cluster: str) -> StoredEvent:
     rule, intent = firing.rule, firing.intent
     data = RuleFired(
         cluster, rule.name, rule.hash, rule.head.mode, firing.step + 1, intent.kind, firing.acts, intent.subject,
-        intent.user, intent.account, intent.id, intent.decided, json.loads(intent.facts),
+        intent.user, intent.account, intent.id, intent.decided, json.loads(intent.facts), firing.campaign,
     )  # fmt: skip
     return tell("rule.fired", data, intent.decided, subject=intent.subject, run=intent.run, unique=intent.id)

@@ -71,6 +71,7 @@ class SubmissionFacts(SubmittedRequest):
     `local_time` is the site's. `script` states whether jobs of this user and name failed before with this batch script;
     "unknown" also where there is no script, or no failure whose script is known. `waits` are those that the hub
     expects, `sizes` the smaller requests that it found. `last_job` is the id of the user's last ended job of this name.
+    `campaign` is the campaign that holds the policy back from the user, "" for none.
     """
 
     local_time: datetime
@@ -80,6 +81,7 @@ class SubmissionFacts(SubmittedRequest):
     waits: WaitTable | None = None
     sizes: SizeTable | None = None
     last_job: int | None = None
+    campaign: str = ""
 
 
 class Spending(Protocol):
@@ -108,7 +110,7 @@ class PolicyEffect:
     """The decision on one submission after the rules applied so far; the fields are those of a Verdict.
 
     `time_min_s` and `expected_start` (p10, p50, p90 in UTC seconds) are set only where the policy sets them; `notes`
-    are printed whatever the action.
+    are printed whatever the action, unless `campaign` holds the policy back.
     """
 
     action: Action = "pass"
@@ -119,6 +121,7 @@ class PolicyEffect:
     time_min_s: Annotated[int | None, Meta(description="The TimeMin that is set, seconds.")] = None
     expected_start: tuple[int, int, int] | None = None
     notes: tuple[str, ...] = ()
+    campaign: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,11 +142,13 @@ class PolicyOutcome(PolicyEffect):
     @property
     def reply_action(self) -> Action:
         """The action that is sent to a plugin: it prints only the lines of a warning or a reject."""
-        return "warn" if self.notes and self.action not in TOLD else self.action
+        return "warn" if self.notes and self.action not in TOLD and not self.campaign else self.action
 
     @property
     def printed(self) -> tuple[str, ...]:
         """What sbatch prints: nothing that is held back."""
+        if self.campaign:
+            return ()
         return ((*self.lines, *self.notes) if self.action in TOLD else self.notes)[:MAX_LINES]
 
 
@@ -210,7 +215,7 @@ class PolicyCase(PolicyEffect):
 def policy_preview(scope: Scope, decision: PolicyOutcome) -> PredictPolicy:
     """Return the document of what would be done."""
     everything = scope.everything
-    silent = decision.mode in _SILENT and not everything
+    silent = (decision.mode in _SILENT or bool(decision.campaign)) and not everything
     return PredictPolicy(
         policy="" if silent else decision.policy,
         mode="" if silent else decision.mode,

@@ -15,6 +15,7 @@ from prometheus_client import Counter
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpuwaste.advice.adviser import AdviceRequest, Adviser
+from gpuwaste.advice.hold_out import HoldOut
 from gpuwaste.advice.policy.policy_case import policy_preview
 from gpuwaste.advice.policy.policy_loading import watched_policies
 from gpuwaste.advice.predict.prediction_types import PredictAnswer, PredictDocument, PredictFacts
@@ -75,6 +76,7 @@ class Predictions(Part):
         reading_s: float = READING_S,
         defaults: Callable[[], SiteDefaults | None] = lambda: None,
         groups_of: Callable[[str], frozenset[str]] = unix_groups,
+        hold_out: HoldOut | None = None,
     ) -> None:
         self._store = store
         self._cluster = cluster
@@ -85,6 +87,7 @@ class Predictions(Part):
         self._reading_s = reading_s
         self._policies = watched_policies(policies_dir)
         self._defaults, self._groups_of = defaults, groups_of
+        self._hold_out = hold_out or HoldOut()
         self._site = NO_DEFAULTS
         self._live: Live | None = None
         self._trouble = RepeatSuppressor()
@@ -103,6 +106,7 @@ class Predictions(Part):
             state_dir=Path(config.hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
             defaults=lambda: importer.defaults,
+            hold_out=parts.get(HoldOut),
         )
 
     def _save(self) -> None:
@@ -210,7 +214,7 @@ class Predictions(Part):
         groups = self._groups_of(request.user) if policies.uses_groups else frozenset[str]()
         script = "" if read.script is None else script_hash(read.script)
         asked = AdviceRequest(read, groups=groups, script=script, unread=not readable)
-        advice = live.advise(Adviser(policies, site=self._site), asked)
+        advice = live.advise(Adviser(policies, site=self._site, hold_out=self._hold_out), asked)
         prediction, outlook = advice.prediction, advice.outlook
         assert prediction is not None  # noqa: S101 narrows the type: everything was asked for
         notes = [said for said in (note, "" if readable else _NOT_READ) if said]

@@ -116,7 +116,7 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         _columns(
             person="user", account="account", typed="override name reasons lines script",
             site="cluster policy partition qos node",
-            own="id op mode action would_be held p quantiles triggers model_hash feature_hash shadow",
+            own="id op mode action would_be held p quantiles triggers model_hash feature_hash shadow campaign",
         ),
         Retention(_VERDICTS, "at_utc_us", _MICRO), owner="user",
     ),
@@ -174,10 +174,13 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
     "rule_ladders": StoredTable(_columns(site="rule subject", own="hash"), "while the rule's condition holds"),
     "rule_firings": StoredTable(
         _columns(
-            person="user", account="account", typed="facts", site="rule cluster subject", own="id hash mode action"
+            person="user", account="account", typed="facts", site="rule cluster subject",
+            own="id hash mode action campaign",
         ),
         Retention(_VERDICTS, "at_utc"), owner="user", blank={"facts": "'{}'"},
     ),
+    "campaigns": StoredTable(_columns(mention="text", own="name hash key_print"), FOREVER),
+    "campaign_record": StoredTable(_columns(mention="words", own="campaign what hash"), FOREVER),
     "inlet_quarantine": StoredTable(
         _columns(mention="sent_id kind reason raw", site="inlet", own="digest"),
         Retention(_VERDICTS, "at_utc"), other_rows=Erase.DELETE,

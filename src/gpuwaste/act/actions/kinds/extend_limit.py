@@ -48,6 +48,7 @@ KIND: Final = ActionKind(
     about="Raise the time limit of a running job.",
     subject="run",
     needs="operator",
+    protects=True,
     undo="scontrol update JobId=JOB TimeLimit=LIMIT",
     execution=Execution(on_run(HELD, _judge), command("scontrol", "update", "JobId={job}", "TimeLimit={limit}")),
     options=(

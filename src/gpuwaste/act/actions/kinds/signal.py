@@ -30,6 +30,7 @@ KIND: Final = ActionKind(
     needs="operator",
     undo="",
     ends_runs=True,
+    protects=True,
     execution=Execution(on_run(RUNNING, not_yet), _act, visible=False),
     options=(
         ActionOption("signal", f"the signal: {', '.join(_SIGNALS)}", choice(*_SIGNALS), "USR1"),

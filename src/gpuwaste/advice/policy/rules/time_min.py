@@ -21,7 +21,7 @@ def apply(case: PolicyCase) -> None:
     table, facts, limit = case.policy.time_min, case.facts, case.facts.request.time_limit_s
     if table is None or not limit or case.policy.mode in {"off", "shadow"} or case.action == "reject":
         return
-    if facts.op != "submit" or facts.test_only or facts.stale or case.held == "floor":
+    if facts.op != "submit" or facts.test_only or facts.stale or case.held == "floor" or case.campaign:
         return
     longest = _longest_s(case)
     if longest is None:

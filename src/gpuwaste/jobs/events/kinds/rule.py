@@ -26,6 +26,7 @@ class RuleFired:
     intent: Annotated[str, Meta(description="Id of the action that was intended, or would have been.")]
     at: Annotated[Int64, Meta(description="UTC seconds.")]
     facts: Annotated[dict[str, Any], Meta(description="The facts that the rule saw.")]
+    campaign: Annotated[str, Meta(description="The campaign that holds the step back; empty: none.")] = ""
 
 
 KINDS: Final = (EventKind("rule.fired", "A step of a rule is done, or would be in mode act.", RuleFired),)

@@ -98,7 +98,8 @@ CREATE TABLE rule_firings (
     run_start BIGINT NOT NULL,
     "user" VARCHAR NOT NULL,
     account VARCHAR NOT NULL,
-    facts VARCHAR NOT NULL -- JSON
+    facts VARCHAR NOT NULL, -- JSON
+    campaign VARCHAR NOT NULL DEFAULT '' -- that held the step back; empty: none
 );
 
 -- Actions that rules want, one row each by the intent's id; the hub is the only writer. Those about no run have job_id 0.
@@ -134,4 +135,23 @@ CREATE TABLE actor_lease (
     name VARCHAR NOT NULL PRIMARY KEY,
     holder VARCHAR NOT NULL,
     until_utc BIGINT NOT NULL
+);
+
+-- Campaigns as the hub saw them last, by name: the text of the file. Who is held back is in no table: a keyed hash assigns.
+CREATE TABLE campaigns (
+    name VARCHAR NOT NULL PRIMARY KEY,
+    hash VARCHAR NOT NULL,
+    text VARCHAR NOT NULL,
+    key_print VARCHAR NOT NULL, -- tells two keys apart
+    first_utc BIGINT NOT NULL,
+    gone_utc BIGINT -- since when the file is missing; NULL: it is there
+);
+
+-- What happened to each campaign: found, changed, removed, returned, key changed, measured, ended.
+CREATE TABLE campaign_record (
+    campaign VARCHAR NOT NULL,
+    at_utc BIGINT NOT NULL,
+    what VARCHAR NOT NULL,
+    hash VARCHAR NOT NULL,
+    words VARCHAR NOT NULL
 );

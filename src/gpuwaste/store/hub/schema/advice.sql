@@ -35,7 +35,8 @@ CREATE TABLE verdicts (
     latency_us BIGINT NOT NULL,
     node VARCHAR NOT NULL, -- the advisor's host
     taken_utc BIGINT NOT NULL,
-    shadow VARCHAR NOT NULL DEFAULT '{}' -- JSON: bundle hash -> target -> probability, of bundles beside the model in use
+    shadow VARCHAR NOT NULL DEFAULT '{}', -- JSON: bundle hash -> target -> probability, of bundles beside the model in use
+    campaign VARCHAR NOT NULL DEFAULT '' -- that held the policy back from the user; empty: none
 );
 
 -- What was said of running jobs again, once each: at their start, ten minutes later (early), and before their time limit

@@ -1,0 +1,270 @@
+"""EffectReads: what campaigns have shown, for operators; and the difference before and after an instant.
+
+A worker computes the figures when a week is complete, and tells each week's answer as an event.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Self
+
+from msgspec.structs import replace
+
+from gpuwaste.act.campaigns.assignment import CampaignsInUse
+from gpuwaste.act.campaigns.campaign_definition import Campaign
+from gpuwaste.act.campaigns.campaign_effect import more_of_jobs, saved_share, smallest_effect, with_spill_over
+from gpuwaste.act.campaigns.campaign_keeper import ASSIGNS_ANEW, CampaignKeeper
+from gpuwaste.act.campaigns.campaign_panel import CampaignData, campaign_data
+from gpuwaste.act.campaigns.campaign_store import KeptCampaign, RecordRow
+from gpuwaste.act.campaigns.effect_types import (
+    CampaignEffect,
+    EffectFigure,
+    EffectsDocument,
+    RecordLine,
+    SplitDocument,
+    SplitSide,
+    State,
+)
+from gpuwaste.act.campaigns.effect_words import SPLIT_WARNING, with_sentence
+from gpuwaste.act.campaigns.unit_weeks import UnitWeeks, WeekOutcome, by_unit
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
+from gpuwaste.core.scope import Scope
+from gpuwaste.core.site_config import EnergyConfig
+from gpuwaste.core.units import HOUR_S, WEEK_S
+from gpuwaste.core.worker import Bus, Worker
+from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.jobs.events.envelope import tell
+from gpuwaste.jobs.events.kinds.campaign import CampaignMeasured
+from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.ledger.judging import Judging
+from gpuwaste.ledger.ledger import LedgerSettings
+from gpuwaste.store.hub.hub_store import HubStore
+
+SETTLED_S: Final = 6 * HOUR_S  # after a week agents have sent its hours, and accounting its ends
+MEASURED: Final = "measured"
+_EVERY_S: Final = 900.0
+_MOST_WEEKS: Final = 52
+_NO_KEY: Final = "the key of this campaign is not in use: who was told is unknown"
+_NOT_MEASURED: Final = log_event.warning(
+    "campaigns-not-measured: cannot compute the effect of campaigns: {error}",
+    "The store or its disk has an error. Campaigns go on; the hub tries again in 15 minutes.",
+)
+
+
+class EffectReads(Part):
+    """For any thread; raises Refusal and StoreError."""
+
+    def __init__(
+        self,
+        keeper: CampaignKeeper,
+        weeks: UnitWeeks,
+        clock: Clock,
+        cluster: Callable[[], str],
+        prices: EnergyConfig,
+    ) -> None:
+        self._keeper = keeper
+        self._weeks = weeks
+        self._clock = clock
+        self._cluster = cluster
+        self._prices = prices
+        self._kept: dict[str, tuple[tuple[object, ...], CampaignEffect]] = {}
+        self._lock = threading.Lock()
+        self.worker = Worker("effects", self._turn, clock)
+
+    @classmethod
+    def part_of(cls, parts: Parts) -> Self:
+        """Return the part of a hub."""
+        clock, cluster = parts.get(HostPorts).clock, parts.get(ClusterFacts).known
+        standing = [parts.get(Judging).standing]
+        parts.get(Bus).subscribe(LedgerSettings, lambda settings: standing.__setitem__(0, settings))
+        weeks = UnitWeeks(parts.get(HubStore), cluster, clock, lambda: standing[0])
+        return cls(parts.get(CampaignKeeper), weeks, clock, cluster, parts.get(Config).energy)
+
+    def effects(self, scope: Scope, name: str | None = None) -> EffectsDocument:
+        """Return the campaigns and what they have shown, the newest first; for operators."""
+        _check(scope)
+        wanted = [one for one in self._keeper.campaigns() if name in {None, one[0].name}]
+        found = [self._effect(campaign, kept) for campaign, kept in wanted]
+        if name is not None and not found:
+            raise Refusal(NOT_FOUND, f"no campaign {name!r:.80}: gpuwaste effect lists them")
+        ordered = sorted(found, key=lambda one: (-one.start, one.name))
+        return EffectsDocument(generated=self._clock.utc_s(), campaigns=ordered, errors=self._keeper.in_use.errors)
+
+    def sentences(self) -> list[tuple[str, str]]:
+        """Return name and sentence of each campaign that runs, or ended in the last week, for the mail to staff."""
+        now = self._clock.utc_s()
+        found = [self._effect(*one) for one in self._keeper.campaigns()]
+        return [(one.name, one.sentence) for one in found if one.start <= now < one.end + WEEK_S]
+
+    def split(self, scope: Scope, at: int, weeks: int) -> SplitDocument:
+        """Return the outcomes of some weeks before and after an instant; for operators."""
+        _check(scope)
+        now = self._clock.utc_s()
+        if not 1 <= weeks <= _MOST_WEEKS or not 0 < at < now:
+            raise Refusal(BAD, f"at: expected an instant of the past, with 1 to {_MOST_WEEKS} weeks")
+        length = min(weeks * WEEK_S, now - at)
+        before, after = (self._side(start, start + length) for start in (at - length, at))
+        return SplitDocument(generated=now, warning=SPLIT_WARNING, before=before, after=after)
+
+    def _side(self, start: int, end: int) -> SplitSide:
+        total = WeekOutcome()
+        edges = [*range(start, end, WEEK_S), end]
+        for week in self._weeks.weeks(edges):
+            for outcome in week.values():
+                total.add(outcome)
+        return SplitSide(
+            start=start, end=end, held_gpu_h=total.held_h, idle_gpu_h=total.idle_h, unknown_gpu_h=total.unknown_h,
+            jobs=total.jobs, failed=total.failed, timed_out=total.timed_out,
+        )  # fmt: skip
+
+    def _effect(self, campaign: Campaign, kept: KeptCampaign) -> CampaignEffect:
+        with self._lock:
+            record = self._keeper.store.record(campaign.name)
+            return self._measured(campaign, kept, record)
+
+    def _measured(self, campaign: Campaign, kept: KeptCampaign, record: Sequence[RecordRow]) -> CampaignEffect:
+        now = self._clock.utc_s()
+        until = _counted_until(campaign, kept, record, now)
+        complete = sum(edge <= until for edge in campaign.edges[1:])
+        edges = campaign.edges[: complete + 1]
+        read = [*self._weeks.weeks(campaign.before), *self._weeks.weeks(edges)]
+        key = (campaign.hash, kept.key_print, kept.gone_utc, now // HOUR_S, len(record), *map(id, read))
+        before = self._kept.get(campaign.name)
+        if before is not None and before[0] == key:
+            return before[1]
+        weeks = [by_unit(campaign, week) for week in read]
+        assignment = self._keeper.in_use.assignment
+        base = _frame(campaign, kept, complete, record, now)
+        if assignment is None or assignment.fingerprint != kept.key_print:
+            return with_sentence(replace(base, problems=[_NO_KEY]))
+        data = campaign_data(campaign, assignment, weeks[: len(campaign.before) - 1], weeks[len(campaign.before) - 1 :])
+        reach = self._keeper.store.reach(campaign.name, campaign.head.what, campaign.start, min(now, campaign.end))
+        found = with_sentence(_with_reach(self._figures(base, data), campaign, self._keeper.in_use, reach, record))
+        self._kept[campaign.name] = (key, found)
+        return found
+
+    def _figures(self, base: CampaignEffect, data: CampaignData) -> CampaignEffect:
+        told = int((data.told_from < max(data.looks, 1)).sum())
+        found = replace(
+            base,
+            told=told,
+            held_back=len(data.units) - told,
+            without_data=data.looks - int(data.known.sum()),
+            smallest_ratio=smallest_effect(data, base.weeks),
+            **_sums(data),
+        )
+        if not data.looks:
+            return found
+        saved, idle = saved_share(data, "idle_h"), data.sum_told("idle_h")
+        price = self._prices.price_per_gpu_hour
+        amount = _scaled(saved, lambda share: share / (1 - share) * idle)
+        return replace(
+            found,
+            saved_ratio=saved,
+            saved_gpu_h=amount,
+            spill_over_ratio=with_spill_over(saved.value) if saved.value and saved.low and saved.low > 0 else None,
+            worth=_scaled(amount, lambda value: value * price) if price else EffectFigure(),
+            currency=self._prices.currency if price else "",
+            held_ratio=saved_share(data, "held_h"),
+            jobs_ratio=saved_share(data, "jobs"),
+            failed_more=more_of_jobs(data, "failed"),
+            timed_out_more=more_of_jobs(data, "timed_out"),
+        )
+
+    def _turn(self) -> float:
+        try:
+            self.step()
+        except GpuwasteError as error:
+            _NOT_MEASURED.log(error=error)
+        return _EVERY_S
+
+    def step(self) -> None:
+        """Measure each campaign, and tell those with another complete week. Raises StoreError."""
+        for campaign, kept in self._keeper.campaigns():
+            effect = self._effect(campaign, kept)
+            done = sum(line.what == MEASURED for line in effect.record)
+            if effect.complete > done:
+                self._tell(effect, kept)
+
+    def _tell(self, effect: CampaignEffect, kept: KeptCampaign) -> None:
+        now, saved = self._clock.utc_s(), effect.saved_gpu_h
+        data = CampaignMeasured(
+            self._cluster(), effect.name, effect.complete, effect.weeks, saved.value, saved.low, saved.high,
+            effect.told, effect.held_back, effect.sentence, now,
+        )  # fmt: skip
+        event = tell("campaign.measured", data, now, subject=f"campaign/{effect.name}", unique=str(effect.complete))
+        line = RecordRow(effect.name, now, MEASURED, kept.hash, effect.sentence)
+        self._keeper.store.save((), [line], [event], now)
+
+
+def _check(scope: Scope) -> None:
+    if not scope.everything:
+        raise Refusal(FORBIDDEN, "only operators may see campaigns")
+
+
+def _counted_until(campaign: Campaign, kept: KeptCampaign, record: Iterable[RecordRow], now: int) -> int:
+    """Return until when weeks count, UTC seconds: settled ones, before the file was removed or units assigned anew."""
+    ends = [line.at_utc for line in record if line.what in ASSIGNS_ANEW and line.at_utc > campaign.start]
+    return min([now - SETTLED_S, *ends, *([kept.gone_utc] if kept.gone_utc is not None else [])])
+
+
+def _frame(
+    campaign: Campaign, kept: KeptCampaign, complete: int, record: Sequence[RecordRow], now: int
+) -> CampaignEffect:
+    state: State = "planned" if now < campaign.start else "running" if now < campaign.end else "ended"
+    if kept.gone_utc is not None and kept.gone_utc < campaign.end:
+        state = "stopped"
+    return CampaignEffect(
+        name=campaign.name, state=state, what=list(campaign.head.what), unit=campaign.head.unit, start=campaign.start,
+        end=campaign.end, weeks=campaign.weeks, complete=complete, without_data=0, told=0, held_back=0, sentence="",
+        saved_gpu_h=EffectFigure(), saved_ratio=EffectFigure(), held_ratio=EffectFigure(), jobs_ratio=EffectFigure(),
+        failed_more=EffectFigure(), timed_out_more=EffectFigure(),
+        record=[RecordLine(at=line.at_utc, what=line.what, words=line.words) for line in record],
+    )  # fmt: skip
+
+
+def _scaled(figure: EffectFigure, by: Callable[[float], float]) -> EffectFigure:
+    value, low, high = (None if one is None else by(one) for one in (figure.value, figure.low, figure.high))
+    return EffectFigure(value=value, low=low, high=high)
+
+
+def _sums(data: CampaignData) -> dict[str, float | None]:
+    told, other = data.sum_told("held_h"), data.sum_held_back("held_h")
+    by_unit_h = data.during["held_h"].sum(axis=1) + data.before["held_h"].sum(axis=1)
+    whole = float(by_unit_h.sum())
+    return {
+        "told_held_gpu_h": told,
+        "told_idle_gpu_h": data.sum_told("idle_h"),
+        "other_held_gpu_h": other,
+        "other_idle_gpu_h": data.sum_held_back("idle_h"),
+        "told_unknown_ratio": data.sum_told("unknown_h") / told if told else None,
+        "other_unknown_ratio": data.sum_held_back("unknown_h") / other if other else None,
+        "largest_unit_ratio": float(by_unit_h.max()) / whole if whole else None,
+    }
+
+
+def _with_reach(
+    effect: CampaignEffect,
+    campaign: Campaign,
+    in_use: CampaignsInUse,
+    reach: Iterable[Mapping[str, object]],
+    record: Iterable[RecordRow],
+) -> CampaignEffect:
+    """Return an effect with the notices that were given and held back, and what the record says against it."""
+    assignment, given, withheld, leaked = in_use.assignment, 0, 0, 0
+    for row in reach:
+        user, account, count = str(row["user"]), str(row["account"]), int(str(row["given"]))
+        withheld += int(str(row["withheld"]))
+        unit = campaign.unit_of(user, account)
+        never = assignment is not None and unit and assignment.told_from(campaign, unit) >= campaign.weeks
+        if never and campaign.concerns(user, account):
+            leaked += count
+        elif campaign.concerns(user, account):
+            given += count
+    anew = [line for line in record if line.what in ASSIGNS_ANEW and line.at_utc > campaign.start]
+    problems = [f"{line.what} while it ran ({line.words}): later weeks do not count" for line in anew]
+    return replace(effect, notices=given, withheld=withheld, leaked=leaked, problems=problems)
