@@ -165,11 +165,11 @@ def _kept(effect: InjectedEffect, told: npt.NDArray[np.bool_], rng: np.random.Ge
     units, weeks = told.shape
     share = effect.share
     if effect.kind == "weeks":
-        saved = (rng.random((units, weeks)) < share).astype(float)
+        saved = 1.0 * rng.binomial(1, share, (units, weeks))
     elif effect.kind == "users":
-        saved = np.repeat((rng.random(units) < share).astype(float)[:, None], weeks, axis=1)
+        saved = 1.0 * np.tile(rng.binomial(1, share, (units, 1)), weeks)
     elif effect.kind == "varied" and share:
-        saved = np.repeat(rng.beta(2, 2 * (1 - share) / share, units)[:, None], weeks, axis=1)
+        saved = np.tile(rng.beta(2, 2 * (1 - share) / share, (units, 1)), weeks)
     else:
         saved = np.full((units, weeks), share)
     return 1 - np.where(told, saved, effect.spill * saved)

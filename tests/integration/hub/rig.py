@@ -19,7 +19,7 @@ from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.hub_config import HubConfig, WebConfig
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig
+from gpuwaste.core.site_config import AnalyticsConfig, CommonConfig, EnergyConfig
 from gpuwaste.hub.admission_control import PerUserLimit
 from gpuwaste.hub.hub import Hub
 from gpuwaste.hub.hub_metrics import HubMetrics
@@ -165,6 +165,8 @@ def running_hub(
     unaccounted_days: int = 0,
     agents: CredentialIssuer | None = None,
     hub_keys: Mapping[str, Any] | None = None,
+    common_keys: Mapping[str, Any] | None = None,
+    energy: EnergyConfig | None = None,
     web: WebConfig | None = None,
     analytics: AnalyticsConfig | None = None,
     models: ModelsConfig | None = None,
@@ -178,7 +180,8 @@ def running_hub(
         account_coordinators={"proj1": frozenset({"carol"})},
     )
     config = Config(
-        common=CommonConfig(models_dir=str(directory / "models")),
+        common=CommonConfig(models_dir=str(directory / "models"), **(common_keys or {})),
+        energy=energy or EnergyConfig(),
         hub=HubConfig(
             state_dir=str(directory),
             map_min_interval_s=0.01,

@@ -31,7 +31,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.parts import Part, Parts
-from gpuwaste.core.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
+from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.core.units import HOUR_S, WEEK_S
@@ -86,7 +86,7 @@ class EffectReads(Part):
 
     def effects(self, scope: Scope, name: str | None = None) -> EffectsDocument:
         """Return the campaigns and what they have shown, the newest first; for operators."""
-        _check(scope)
+        self._check(scope)
         wanted = [one for one in self._keeper.campaigns() if name in {None, one[0].name}]
         found = [self._effect(campaign, kept) for campaign, kept in wanted]
         if name is not None and not found:
@@ -94,15 +94,21 @@ class EffectReads(Part):
         ordered = sorted(found, key=lambda one: (-one.start, one.name))
         return EffectsDocument(generated=self._clock.utc_s(), campaigns=ordered, errors=self._keeper.in_use.errors)
 
+    def _check(self, scope: Scope) -> None:
+        if not scope.everything:
+            raise Refusal(FORBIDDEN, "only operators may see campaigns")
+        if not self._cluster():
+            raise Refusal(LATER, "the cluster's name is not known yet: try again later")
+
     def sentences(self) -> list[tuple[str, str]]:
         """Return name and sentence of each campaign that runs, or ended in the last week, for the mail to staff."""
         now = self._clock.utc_s()
-        found = [self._effect(*one) for one in self._keeper.campaigns()]
+        found = [self._effect(*one) for one in self._keeper.campaigns() if self._cluster()]
         return [(one.name, one.sentence) for one in found if one.start <= now < one.end + WEEK_S]
 
     def split(self, scope: Scope, at: int, weeks: int) -> SplitDocument:
         """Return the outcomes of some weeks before and after an instant; for operators."""
-        _check(scope)
+        self._check(scope)
         now = self._clock.utc_s()
         if not 1 <= weeks <= _MOST_WEEKS or not 0 < at < now:
             raise Refusal(BAD, f"at: expected an instant of the past, with 1 to {_MOST_WEEKS} weeks")
@@ -184,10 +190,10 @@ class EffectReads(Part):
 
     def step(self) -> None:
         """Measure each campaign, and tell those with another complete week. Raises StoreError."""
-        for campaign, kept in self._keeper.campaigns():
+        for campaign, kept in self._keeper.campaigns() if self._cluster() else ():
             effect = self._effect(campaign, kept)
-            done = sum(line.what == MEASURED for line in effect.record)
-            if effect.complete > done:
+            said = _of_week(effect)
+            if effect.complete and not any(line.words.startswith(said) for line in effect.record):
                 self._tell(effect, kept)
 
     def _tell(self, effect: CampaignEffect, kept: KeptCampaign) -> None:
@@ -197,13 +203,13 @@ class EffectReads(Part):
             effect.told, effect.held_back, effect.sentence, now,
         )  # fmt: skip
         event = tell("campaign.measured", data, now, subject=f"campaign/{effect.name}", unique=str(effect.complete))
-        line = RecordRow(effect.name, now, MEASURED, kept.hash, effect.sentence)
+        line = RecordRow(effect.name, now, MEASURED, kept.hash, _of_week(effect) + effect.sentence)
         self._keeper.store.save((), [line], [event], now)
 
 
-def _check(scope: Scope) -> None:
-    if not scope.everything:
-        raise Refusal(FORBIDDEN, "only operators may see campaigns")
+def _of_week(effect: CampaignEffect) -> str:
+    """Return how the line of the record on the last complete week begins."""
+    return f"week {effect.complete} of {effect.weeks}: "
 
 
 def _counted_until(campaign: Campaign, kept: KeptCampaign, record: Iterable[RecordRow], now: int) -> int:

@@ -24,6 +24,7 @@ from gpuwaste.core.errors import ConfigError, StoreError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, FORBIDDEN, Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.typed import decode
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.envelope import StoredEvent, encoded, event_of
@@ -48,6 +49,7 @@ _LEFT_OUT: Final = log_event.error(
 )
 _MAX_PATTERNS: Final = 20
 _REFUSED: Final = 100
+_FIRED: Final = "rule.fired"
 EventText = tuple[int, str, bytes]
 
 
@@ -220,9 +222,15 @@ class EventReads(Part):
 
 
 def may_see(scope: Scope, event: StoredEvent) -> bool:
-    """Return whether an event is of a run that the caller may see; events of nodes and models are for operators."""
+    """Return whether an event is of a run that the caller may see; events of nodes and models are for operators.
+
+    So are steps of rules that a campaign holds back: their user learns nothing of them.
+    """
+    if scope.everything:
+        return True
     own = event.run is not None and bool(scope.user) and event.user == scope.user
-    return scope.everything or own or (event.run is not None and (event.run.cluster, event.account) in scope.accounts)
+    theirs = event.run is not None and (event.run.cluster, event.account) in scope.accounts
+    return (own or theirs) and not (event.kind == _FIRED and decode(event.data).get("campaign"))
 
 
 def _refused(row: Mapping[str, Any]) -> RefusedEvent:

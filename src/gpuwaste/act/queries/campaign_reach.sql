@@ -4,7 +4,7 @@ SELECT "user", account, count(*) FILTER (NOT back)::BIGINT AS given, count(*) FI
 FROM (
     SELECT "user", account, campaign = $campaign AS back
     FROM verdicts
-    WHERE at_utc_us >= $from * 1000000 AND at_utc_us < $to * 1000000
+    WHERE at_utc_us >= $from::BIGINT * 1000000 AND at_utc_us < $to::BIGINT * 1000000
         AND list_contains($policies::VARCHAR[], policy)
         AND ((campaign = $campaign AND would_be IN ('warn', 'reject')) OR action IN ('warn', 'reject'))
     UNION ALL

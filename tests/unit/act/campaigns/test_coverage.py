@@ -1,13 +1,14 @@
 """Campaigns with a known effect: intervals cover it as often as they say, and nothing is found where nothing is.
 
-Each test draws campaigns with users of a public trace and of a generated cluster, assigned by the product's own hash. An
-interval counts as covering only if no weekly look of the campaign has rejected the effect: who looks each week sees
+Each test draws campaigns with users of a public trace and of a generated cluster, assigned by the product's own hash.
+An interval counts as covering only if no weekly look of the campaign has rejected the effect: who looks each week sees
 what is counted here.
 """
 
 import math
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_an_interval_never_leaves_what_earlier_looks_left() -> None:
         one = drawn(population(GENERATED), planned, 200, THIRD, seed)
         found = paths(relative_panel(one.data, "idle_h"), WEEKS, draws=499)
         ends = [interval(found, look, grid) for look in range(1, WEEKS + 1)]
-        for before, after in zip(ends, ends[1:], strict=False):
+        for before, after in pairwise(ends):
             if before is None or after is None:
                 continue
             assert (after[0] if after[0] is not None else -9.0) >= (before[0] if before[0] is not None else -9.0) - 1e-6
