@@ -17,6 +17,8 @@ from gpuwaste.act.campaigns.assignment import Assignment, CampaignsInUse
 from gpuwaste.act.campaigns.campaign_file import campaign_from_toml
 from gpuwaste.act.campaigns.campaign_keeper import CampaignKeeper
 from gpuwaste.act.campaigns.effect_reads import EffectReads
+from gpuwaste.act.notify.notice_text import staff_text
+from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
 from gpuwaste.core.act_config import NotifyConfig
@@ -24,7 +26,8 @@ from gpuwaste.core.site_config import EnergyConfig
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.jobs.verdict import Verdict
+from gpuwaste.jobs.verdict import Action, Verdict
+from gpuwaste.show.layout import Look
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -236,6 +239,16 @@ def test_an_injected_effect_is_found(measured: Rig) -> None:
     assert measured.page(OPER, "/effects.csv").body.startswith(b"name,")
 
 
+def test_the_mail_to_staff_has_the_answer(measured: Rig) -> None:
+    """The weekly list to staff ends with the sentence of each campaign that runs or has just ended."""
+    filled(measured, 0.5)
+    sentence = effect_of(measured)["sentence"]
+    planner = measured.hub.get(NotifyParts).service._planner
+    document = planner.staff((MONDAY, MONDAY + 7 * DAY), measured.clock.utc_s())
+    assert document.campaigns == [f"trial: {sentence}"]
+    assert "trial: Since 16 June 2025" in " ".join(staff_text(document, Look(), "").split())
+
+
 def test_without_an_effect_none_is_found(measured: Rig) -> None:
     """A campaign whose notices change nothing (A/A) has an interval around 0 and claims nothing."""
     filled(measured, 0.0)
@@ -312,7 +325,12 @@ def test_a_notice_that_reached_who_is_held_back_is_counted(measured: Rig) -> Non
     back = next(f"user{n}" for n in range(40) if assignment.told_from(campaign, f"user{n}"))
     told = next(f"user{n}" for n in range(40) if not assignment.told_from(campaign, f"user{n}"))
     at_us = (MONDAY + 3 * DAY) * 1_000_000
-    verdicts = ((told, "warn", ""), (back, "pass", "trial"), (back, "warn", ""), (told, "pass", ""))
+    verdicts: tuple[tuple[str, Action, str], ...] = (
+        (told, "warn", ""),
+        (back, "pass", "trial"),
+        (back, "warn", ""),
+        (told, "pass", ""),
+    )
     rows = [
         Verdict(f"{n:016d}", "gw", at_us + n, "submit", "gpus", "warn", action, "warn", user=user, campaign=name)
         for n, (user, action, name) in enumerate(verdicts)

@@ -100,11 +100,11 @@ class EffectReads(Part):
         if not self._cluster():
             raise Refusal(LATER, "the cluster's name is not known yet: try again later")
 
-    def sentences(self) -> list[tuple[str, str]]:
-        """Return name and sentence of each campaign that runs, or ended in the last week, for the mail to staff."""
+    def sentences(self) -> list[str]:
+        """Return the sentence of each campaign that runs, or ended in the last week, for the mail to staff."""
         now = self._clock.utc_s()
         found = [self._effect(*one) for one in self._keeper.campaigns() if self._cluster()]
-        return [(one.name, one.sentence) for one in found if one.start <= now < one.end + WEEK_S]
+        return [f"{one.name}: {one.sentence}" for one in found if one.start <= now < one.end + WEEK_S]
 
     def split(self, scope: Scope, at: int, weeks: int) -> SplitDocument:
         """Return the outcomes of some weeks before and after an instant; for operators."""

@@ -1,6 +1,6 @@
 """Planner: decides on the notices of a period, the next one or a past one, or on one user's up to now."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -38,6 +38,8 @@ class Planner:
     ledger: LedgerSettings
     book: AddressBook
     hold_out: HoldOut = field(default_factory=HoldOut)
+    campaigns: Callable[[], Sequence[str]] = tuple
+    """What each campaign has shown, a sentence each."""
 
     def digests(self, period: Period, now: int, *, dry: bool) -> list[NoticeDecision]:
         """Decide on every user of a period. Raises StoreError, AddressError.
@@ -75,7 +77,8 @@ class Planner:
     def staff(self, period: Period, now: int) -> StaffList:
         """Return the weekly list of who wasted most. Raises StoreError."""
         with self.store.reader() as db, judged_runs(db, Selection(*period), self.ledger, now, cut=False) as runs:
-            return staff_list(runs.by_user(), period, self.settings.rules.min_coverage, self.settings.staff_users)
+            found = staff_list(runs.by_user(), period, self.settings.rules.min_coverage, self.settings.staff_users)
+        return replace(found, campaigns=list(self.campaigns()))
 
     def _decide(
         self,

@@ -93,6 +93,8 @@ def staff_text(document: StaffList, look: Look, end: str) -> str:
     lines += ["", *look.fitted(columns)]
     if document.users_left_out:
         lines.append(f"  ... and {document.users_left_out} more users with less waste")
+    for sentence in document.campaigns:
+        lines += ["", *_paragraph(sentence)]
     lines += ["", *_small_print(document), *_ending(end)]
     return "\n".join(lines) + "\n"
 

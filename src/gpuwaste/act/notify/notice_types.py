@@ -108,6 +108,7 @@ class StaffList(Document, kw_only=True, frozen=True):
     waste: JudgedWaste
     users: list[StaffRow]
     users_left_out: int
+    campaigns: Annotated[list[str], Meta(description="What each campaign has shown, a sentence each.")] = []  # noqa: RUF012 copied
 
 
 class LimitJob(Struct, kw_only=True, frozen=True):

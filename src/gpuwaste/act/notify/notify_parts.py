@@ -7,6 +7,7 @@ from typing import Self, cast
 from prometheus_client import Counter
 from prometheus_client.core import Metric
 
+from gpuwaste.act.campaigns.effect_reads import EffectReads
 from gpuwaste.act.notify.limit_notices import LimitNotices
 from gpuwaste.act.notify.mail_addresses import AddressBook
 from gpuwaste.act.notify.mailer import SmtpMailer, Tls
@@ -51,8 +52,10 @@ class NotifyParts(Part):
         def accounting() -> Accounting:
             return Accounting(importer.status.read_until, bool(importer.status.failures))
 
-        hold_out = parts.get(HoldOut)
-        return cls.made(config, parts.get(HubStore), parts.get(Judging).standing, clock, accounting, hold_out)
+        settings, effects = parts.get(Judging).standing, parts.get(EffectReads)
+        return cls.made(
+            config, parts.get(HubStore), settings, clock, accounting, parts.get(HoldOut), effects.sentences
+        )  # fmt: skip
 
     @classmethod
     def made(  # noqa: PLR0917 the hub's parts that it needs
@@ -63,11 +66,12 @@ class NotifyParts(Part):
         clock: Clock,
         accounting: Callable[[], Accounting],
         hold_out: HoldOut | None = None,
+        campaigns: Callable[[], Sequence[str]] = tuple,
     ) -> Self:
         """Return the part around a store. Raises ConfigError."""
         settings = NotifySettings.from_config(config)
         notices, book = NoticeStore(store, clock), address_book(config)
-        planner = Planner(store, notices, settings, ledger, book, hold_out or HoldOut())
+        planner = Planner(store, notices, settings, ledger, book, hold_out or HoldOut(), campaigns)
         return cls(planner, smtp_mailer(config), clock, accounting)
 
     def _count(self, status: str) -> None:
