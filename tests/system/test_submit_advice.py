@@ -12,11 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpuwaste.act.campaigns.assignment import Assignment
+from gpuwaste.act.campaigns.campaign_file import campaign_from_toml
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
@@ -184,6 +187,48 @@ def test_his_own_waste_is_told_to_the_user_and_to_nobody_else(site: Site, user: 
     assert again.job
     assert again.lines == ()
     assert verdict_of(site, again.job)["would_be"] == "pass"
+
+
+def running_campaign(what: str, back: str, told: str) -> tuple[str, str]:
+    """Return a key and the file of a campaign of this week that holds one user back and tells another."""
+    monday = date.today() - timedelta(days=date.today().weekday())  # noqa: DTZ011 the site's own day
+    text = f'what = ["{what}"]\nstart = {monday}\nend = {monday + timedelta(days=13)}\nheld_back = 0.5\n'
+    campaign = campaign_from_toml(text.encode(), "trial.toml", "trial")
+    for number in range(1000):
+        assignment = Assignment(f"a key of this test, number {number}".encode())
+        if assignment.told_from(campaign, back) and not assignment.told_from(campaign, told):
+            return f"a key of this test, number {number}", text
+    raise AssertionError("no key in a thousand")
+
+
+def test_who_a_campaign_holds_back_sees_nothing(site: Site, user: str, other: str, name: str) -> None:
+    """Of two users whose jobs fail alike one is warned; the other's sbatch, verdicts and prediction show nothing."""
+    policies(site, tell=f'[policy]\nmode = "warn"\n{FAILURE}')
+    for one in (user, other):
+        for job in run_jobs(site, one, name, FAILS):
+            site.cluster.wait_accounted(job)
+    warned = wait_said(site, user, name, FAILS)
+    key, text = running_campaign("policy:tell", user, other)
+    site.write_campaigns(key, {"trial.toml": text})
+    held = [warned]
+
+    def silent() -> bool:
+        held[0] = submit(site, user, name, FAILS)
+        return not held[0].lines
+
+    wait_until(silent, WAIT_S, "the advisor to hold the policy back", lambda: repr(held[0]), poll_s=1.0)
+    assert wait_said(site, other, name, FAILS).lines[0] == warned.lines[0]
+    assert held[0].job
+    verdict, before = verdict_of(site, held[0].job), verdict_of(site, warned.job or 0)
+    assert (verdict["action"], verdict["would_be"], verdict["campaign"]) == ("pass", before["would_be"], "trial")
+    assert verdict["lines"][0] == before["lines"][0]
+    assert held[0].job not in {job for row in verdicts(site, user=user) for job in map(int, row["job_ids"])}
+    script = site.directory / "predicted.sh"
+    script.write_text(FAILS)
+    told = site.gpuwaste("predict", "--job-name", name, str(script), user=user, check=False)
+    for word in ("tell", "trial", "held", "campaign"):
+        assert word not in told.stdout, told.stdout
+    shutil.rmtree(site.directory / "campaigns.d")
 
 
 @pytest.mark.core

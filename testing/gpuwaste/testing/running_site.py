@@ -153,6 +153,8 @@ class Site:
             "slurm_conf": str(cluster.layout.slurm_conf),
             "models_dir": str(self.directory / "models"),
             "run_dir": str(node.run_dir if node else self.directory / "hub"),
+            "campaigns_dir": str(self.directory / "campaigns.d"),
+            "campaign_key_file": str(self.directory / "campaign.key"),
         }
         agent: dict[str, Any] = {}
         if node:
@@ -195,6 +197,17 @@ class Site:
         self.policies_dir.mkdir(mode=0o755)
         for name, text in policies.items():
             (self.policies_dir / name).write_text(text, encoding="utf-8")
+
+    def write_campaigns(self, key: str, campaigns: Mapping[str, str]) -> None:
+        """Replace the campaigns, TOML by file name, and the key; hub and advisor read them within a minute."""
+        folder, file = self.directory / "campaigns.d", self.directory / "campaign.key"
+        shutil.rmtree(folder, ignore_errors=True)
+        file.write_text(key, encoding="utf-8")
+        file.chmod(0o600)
+        shutil.chown(file, _USER)
+        folder.mkdir(mode=0o755)
+        for name, text in campaigns.items():
+            (folder / name).write_text(text, encoding="utf-8")
 
     @property
     def policies_dir(self) -> Path:

@@ -86,9 +86,11 @@ def relative_panel(data: CampaignData, name: str) -> Panel:
     """Return the panel of an outcome whose effect is a share."""
     before, during = data.before[name], data.during[name]
     mean = before.mean(axis=1) if before.size else np.zeros(len(data.units))
+    held = data.before["held_h"].mean(axis=1) if before.size else mean
     scale = np.sqrt(mean + max(float(mean.mean()), 1e-9)) if len(mean) else mean
     base = during / scale[:, None]
-    return Panel(base, exposed(data.told_from, data.looks) * base, data.told_from, (mean / scale)[:, None], data.known)
+    own = np.column_stack([mean, held]) / scale[:, None]
+    return Panel(base, exposed(data.told_from, data.looks) * base, data.told_from, own, data.known)
 
 
 def share_panel(data: CampaignData, name: str) -> Panel:
