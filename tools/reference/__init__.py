@@ -8,6 +8,7 @@ from tools.boards import BOARDS
 from tools.reference import (
     alerts,
     before_install,
+    campaigns,
     commands,
     configuration,
     dependencies,
@@ -47,6 +48,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/metrics.md": metrics.page,
     "docs/reference/policies.md": policies.page,
     "docs/reference/releases.md": releases.page,
+    "docs/reference/campaigns.md": campaigns.page,
     "docs/reference/rules.md": rules.page,
     "docs/reference/slurmrestd.md": slurmrestd.page,
     "docs/reference/stored-data.md": stored_data.page,

@@ -14,6 +14,7 @@ EXIT_CODES: Final = {
 FILES: Final = {
     "/etc/gpuwaste/gpuwaste.toml": "Configuration of all programs; lists every key with its default.",
     "/etc/gpuwaste/policies.d": "Submit policies, one TOML file each.",
+    "/etc/gpuwaste/campaigns.d": "Campaigns, one TOML file each.",
     "/etc/gpuwaste/disable": "While this file exists the submit plugins accept every job without advice.",
     "/etc/gpuwaste/stop-actions": "While this file exists the actor takes no action.",
     "/run/gpuwaste": "Sockets of the services.",

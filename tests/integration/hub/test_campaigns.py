@@ -1,7 +1,6 @@
 """Campaigns in a hub: who is held back sees nothing of it, and operators see what it has shown."""
 
 import json
-import random
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,12 +10,12 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.integration.hub.test_now import NOW, OPEN, used
 from tests.integration.hub.test_rules import LADDER
-from tests.unit.ledger.builders import add_rows, hour, job
 
 from gpuwaste.act.campaigns.assignment import Assignment, CampaignsInUse
 from gpuwaste.act.campaigns.campaign_file import campaign_from_toml
 from gpuwaste.act.campaigns.campaign_keeper import CampaignKeeper
 from gpuwaste.act.campaigns.effect_reads import EffectReads
+from gpuwaste.act.events.event_service import EventService
 from gpuwaste.act.notify.notice_text import staff_text
 from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rules.rule_service import RuleService
@@ -29,6 +28,7 @@ from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.jobs.verdict import Action, Verdict
 from gpuwaste.show.layout import Look
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.testing.campaign_weeks import fill_weeks
 from gpuwaste.testing.clocks import ShiftedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.hub_rows import HOUR, batch, record
@@ -159,45 +159,11 @@ def test_a_digest_is_held_back(tmp_path: Path) -> None:
 
 
 def filled(rig: Rig, share: float) -> float:
-    """Give 40 users a job of ten hours on each day of two weeks before and four in the campaign; return what is saved.
-
-    Who is told idles less by `share` in the campaign, to the minute.
-    """
-    campaign = campaign_from_toml(FOUR_WEEKS.encode(), "trial.toml", "trial")
-    assignment = Assignment(KEY.encode())
-    jobs, rows, saved, number = [], [], 0.0, 0
-    drawing = random.Random(1)
-    for person in range(40):
-        user, idle_s = f"user{person}", 600 + 60 * (person * 7 % 40)
-        for day in range(-14, 28, 2):
-            number += 1
-            start = MONDAY + day * DAY + 8 * 3600 + 60 * (number % 50)
-            told = day >= 0 and not assignment.told_from(campaign, user)
-            idle = round(idle_s * drawing.uniform(0.5, 1.5))
-            left = round(idle * (1 - share)) if told else idle
-            saved += (idle - left) / 3600
-            failed = number % 9 == 0
-            made = job(
-                number, user=user, account="physics", start=start, end=start + 3600, submit=start - 60,
-                state="FAILED" if failed else "COMPLETED",
-            )  # fmt: skip
-            jobs.append(made)
-            rows.append(
-                hour(
-                    made,
-                    number,
-                    0,
-                    {0: left, 90: 3600 - left},
-                    hour_utc=start // 3600 * 3600,
-                    t0_ms=start * 1000,
-                    t1_ms=(start + 3600) * 1000,
-                    idle_run_ms=left * 1000,
-                    last_active_ms=(start + 3600) * 1000,
-                )
-            )
-    with rig.store.writing() as db:
-        add_rows(db, jobs, rows)
-    return saved
+    """Give 40 users two weeks before and four in the campaign; return the GPU-hours that those told save."""
+    text = (rig.directory / "campaigns.d" / "trial.toml").read_text()
+    campaign = campaign_from_toml(text.encode(), "trial.toml", "trial")
+    users = [f"user{number}" for number in range(40)]
+    return fill_weeks(rig.store, campaign, Assignment(KEY.encode()), users, share).saved_h
 
 
 @pytest.fixture
@@ -263,8 +229,8 @@ def test_each_week_is_told_once(measured: Rig) -> None:
     measured.hub.get(CampaignKeeper).step()
     for _ in range(3):
         measured.hub.get(EffectReads).step()
-    events = measured.get(OPER, "/v1/events?kinds=campaign.measured").json["events"]
-    assert [one["data"]["week"] for one in events] == [4]
+    told = measured.hub.get(EventService).store.told_since(("campaign.measured",), 0, 10)
+    assert [json.loads(one["data"])["week"] for one in told] == [4]
     assert sum(line["what"] == "measured" for line in effect_of(measured)["record"]) == 1
 
 

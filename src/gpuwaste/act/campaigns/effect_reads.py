@@ -264,13 +264,12 @@ def _with_reach(
     assignment, given, withheld, leaked = in_use.assignment, 0, 0, 0
     for row in reach:
         user, account, count = str(row["user"]), str(row["account"]), int(str(row["given"]))
+        if not campaign.concerns(user, account):
+            continue
         withheld += int(str(row["withheld"]))
         unit = campaign.unit_of(user, account)
         never = assignment is not None and unit and assignment.told_from(campaign, unit) >= campaign.weeks
-        if never and campaign.concerns(user, account):
-            leaked += count
-        elif campaign.concerns(user, account):
-            given += count
+        leaked, given = (leaked + count, given) if never else (leaked, given + count)
     anew = [line for line in record if line.what in ASSIGNS_ANEW and line.at_utc > campaign.start]
     problems = [f"{line.what} while it ran ({line.words}): later weeks do not count" for line in anew]
     return replace(effect, notices=given, withheld=withheld, leaked=leaked, problems=problems)

@@ -44,7 +44,7 @@ def effect_rows(one: CampaignEffect) -> list[tuple[str, str]]:
 def _campaign(one: CampaignEffect, look: Look) -> list[str]:
     lines = look.heading(f"{one.name}: {one.state}")
     lines += look.bullet(one.sentence)
-    lines += look.facts(effect_rows(one))
+    lines += ["", *look.table(("FIGURE", "VALUE"), effect_rows(one), frozenset({0, 1}))]
     for problem in one.problems:
         lines += look.bullet(f"but {problem}")
     rows = [(local_time(line.at, look.zone), line.what, fit(line.words, 60)) for line in one.record[-_RECORD:]]

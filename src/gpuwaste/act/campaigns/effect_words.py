@@ -83,10 +83,13 @@ def _more(what: str, figure: EffectFigure) -> str:
     """Return whether told units had more of it, with the interval in percentage points."""
     if figure.low is None or figure.high is None:
         return f"{what} not known yet"
+    low, high = (round(100 * end, 1) for end in (figure.low, figure.high))
+    if low == high == 0:
+        return f"as many {what}"
     ends = f"({points(figure.low)} to {points(figure.high)} points)"
-    if figure.low > 0:
+    if low > 0:
         return f"more {what} {ends}"
-    return f"fewer {what} {ends}" if figure.high < 0 else f"no more {what} shown {ends}"
+    return f"fewer {what} {ends}" if high < 0 else f"no more {what} shown {ends}"
 
 
 def _outlook(effect: CampaignEffect) -> str:

@@ -1,4 +1,4 @@
-"""What only `make demo-all` shows: another schedule, a plan, estimates, rules, and the store in a lake."""
+"""What only `make demo-all` shows: another schedule, a plan, estimates, rules, campaigns, and the store in a lake."""
 
 import time
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuwaste.testing.demo.effect import measure_effect
 from gpuwaste.testing.demo.ending import Ending, plan_and_submit, replay
 from gpuwaste.testing.demo.ladder import go_up, own_directory, with_ladder
 from gpuwaste.testing.demo.lake import with_lake
@@ -24,6 +25,7 @@ class WholeDemo:
     options: SiteOptions
     rules: Path
     mail: MailServer
+    directory: Path
 
     def endings(self, site: Site, story: Story, album: PageAlbum, say: Say) -> Iterator[Ending]:
         """Keep screenshots of the pages, then yield each part when it has ended."""
@@ -32,6 +34,7 @@ class WholeDemo:
         yield plan_and_submit(site, say)
         yield estimate_and_plan(site, say)
         yield go_up(site, self.rules, self.mail, say)
+        yield measure_effect(site, self.directory / "effect", say)
 
 
 @contextmanager
@@ -39,4 +42,5 @@ def whole_demo(options: SiteOptions, directory: Path, *, lake: bool) -> Iterator
     """Start what a site needs besides the cluster; `directory` is the demo's own."""
     rules = directory / "rules.d"
     with running_mail_server() as mail, with_lake(options, directory, lake=lake) as stored:
-        yield WholeDemo(with_ladder(stored, rules, mail, own_directory(directory / "actor")), rules, mail)
+        options = with_ladder(stored, rules, mail, own_directory(directory / "actor"))
+        yield WholeDemo(options, rules, mail, directory)
