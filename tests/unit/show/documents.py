@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.ledger.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, job, store
 
+from gpuwaste.act.campaigns.effect_types import EffectsDocument
 from gpuwaste.act.notify.notice_types import NoticesDocument
 from gpuwaste.advice.predict.prediction_types import PredictionsDocument
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
@@ -22,6 +23,7 @@ from gpuwaste.store.database import Database
 KINDS: dict[str, type[Document]] = {
     "report": ReportDocument, "job": JobDocument, "top": TopDocument, "predict": PredictionsDocument,
     "now": NowDocument, "verdicts": VerdictsDocument, "score": ScoreDocument, "notices": NoticesDocument,
+    "effects": EffectsDocument,
 }  # fmt: skip
 END = T0 + 7 * 86400
 HOSTILE_NAMES = (

@@ -32,10 +32,10 @@ def effect_rows(one: CampaignEffect) -> list[tuple[str, str]]:
         ("held back", f"{', '.join(one.what)} from {units_word(one.unit, one.held_back)}"),
         ("weeks", f"{one.complete} of {one.weeks} complete"),
         ("saved share of idle", _share(one.saved_ratio)),
-        ("fewer GPU-hours held", _share(one.held_ratio)),
-        ("fewer jobs", _share(one.jobs_ratio)),
-        ("more failures", _points(one.failed_more)),
-        ("more time-outs", _points(one.timed_out_more)),
+        ("change of GPU-hours held", _change(one.held_ratio)),
+        ("change of jobs", _change(one.jobs_ratio)),
+        ("change of failures", _points(one.failed_more)),
+        ("change of time-outs", _points(one.timed_out_more)),
         ("if half of it spreads", _spill(one)),
         ("notices", f"{one.notices:,} given, {one.withheld:,} held back, {one.leaked:,} given by mistake"),
     ]
@@ -55,6 +55,14 @@ def _share(figure: EffectFigure) -> str:
     if figure.value is None or figure.low is None or figure.high is None:
         return _NOT_YET
     return f"{_percent(figure.value)} (95 %: {_percent(figure.low)} to {_percent(figure.high)})"
+
+
+def _change(figure: EffectFigure) -> str:
+    """Print by how much an outcome is larger where told, from the share by which it is smaller."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return _NOT_YET
+    value, low, high = (f"{points(-share)} %" for share in (figure.value, figure.high, figure.low))
+    return f"{value} (95 %: {low} to {high})"
 
 
 def _percent(ratio: float) -> str:

@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any, Final
 
 import pytest
-from tests.unit.show import documents, verdict_documents
+from tests.unit.show import documents, effect_documents, verdict_documents
 from tests.unit.show.documents import read
 from tests.unit.show.pages.parsed import Parsed
 from tests.unit.show.test_hostile_documents import changed, places
 
+from gpuwaste.act.campaigns.effect_page import effects_page
 from gpuwaste.advice.renewal.models_resource import models_page
 from gpuwaste.advice.verdicts.verdicts_page import verdicts_page
 from gpuwaste.core.errors import GpuwasteError
@@ -36,6 +37,7 @@ PAGES: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any], str]]] = {
     "helpdesk": (documents.one_job, lambda found: helpdesk_page(found, "https://hub", FRAME)),
     "array": (lambda: documents.one_job("30"), lambda found: job_page(found, FRAME)),
     "verdicts": (verdict_documents.listed, lambda found: verdicts_page(found, None, 1, FRAME)),
+    "effects": (effect_documents.effects, lambda found: effects_page(found, FRAME)),
 }  # fmt: skip
 
 
