@@ -59,7 +59,7 @@ def test_before_and_after(hub: HubDouble, config: list[str], capsys: pytest.Capt
 
 
 def test_files_are_checked_without_a_hub(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each good campaign is a line, each bad one a line on stderr; exit code 2 for one that is bad, or without a key."""
+    """Each good campaign is a line, each bad one a line on stderr; exit code 2 for a bad one, or without a key."""
     folder, rules = tmp_path / "campaigns.d", tmp_path / "rules.d"
     folder.mkdir()
     rules.mkdir()

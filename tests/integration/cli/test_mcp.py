@@ -86,7 +86,7 @@ def errors(folder: Path, *calls: Call) -> list[str]:
 def test_the_tools_say_what_they_take_and_that_they_change_nothing(rig: Rig) -> None:
     """Six tools, each read-only, with described parameters, and a warning that names are data."""
     tools, _ = asked(rig.directory)
-    assert {tool.name for tool in tools.tools} == {"report", "job", "now", "view", "predict", "plan"}
+    assert {tool.name for tool in tools.tools} == {"report", "job", "now", "effect", "view", "predict", "plan"}
     for tool in tools.tools:
         assert tool.annotations is not None
         assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
@@ -240,7 +240,7 @@ def test_lines_that_are_no_json_rpc_do_not_end_the_session(tmp_path: Path) -> No
     assert code == 0, stderr
     assert answers[2]["result"]["serverInfo"]["name"] == "gpuwaste"
     assert "error" in answers[3]
-    assert len(answers[4]["result"]["tools"]) == 6
+    assert len(answers[4]["result"]["tools"]) == 7
     assert b"Traceback" not in stderr
 
 
