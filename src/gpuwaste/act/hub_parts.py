@@ -6,6 +6,8 @@ from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_service import ActionService
 from gpuwaste.act.events.event_service import EventReads, EventService
 from gpuwaste.act.events.inlet_parts import InletParts
+from gpuwaste.act.keeps.keep_service import KeepService
+from gpuwaste.act.keeps.kept_runs import Keeps, KeepsOfRuns
 from gpuwaste.act.notify.notify_parts import NotifyParts
 from gpuwaste.act.rescoring_part import RescoringPart
 from gpuwaste.act.rules.rule_reads import RuleReads
@@ -14,11 +16,14 @@ from gpuwaste.act.rules.rule_service import RuleService
 PARTS: Final = (
     EventService,
     InletParts,
+    Keeps,
+    KeepsOfRuns,
     ActionParts,
     RuleService,
     RescoringPart,
     NotifyParts,
     ActionService,
+    KeepService,
     EventReads,
     RuleReads,
 )

@@ -6,9 +6,10 @@ from typing import Final, Self
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.actions.action_manager import ActionManager
+from gpuwaste.act.actions.action_manager import ActionGate, ActionManager
 from gpuwaste.act.actions.action_store import WAITING, ActionCount, ActionStore
 from gpuwaste.act.actions.action_types import ActionEntry, ActionReport, Outcome
+from gpuwaste.act.keeps.kept_runs import Keeps
 from gpuwaste.act.notify.mail_addresses import AddressBook, AddressError
 from gpuwaste.act.notify.mailer import Delivery, Mailer, ServerDownError, make_message
 from gpuwaste.act.notify.notice_store import NoticeStatus
@@ -42,10 +43,10 @@ _OUTCOMES: Final[Mapping[NoticeStatus, Outcome]] = {NoticeStatus.SENT: "confirme
 class ActionParts(Part):
     """`worker` runs it."""
 
-    def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
-        """Raise ConfigError if [notify] cannot be used."""
+    def __init__(self, store: HubStore, clock: Clock, config: Config, gate: ActionGate = lambda _: "") -> None:
+        """`gate` is asked before an action is sent. Raise ConfigError if [notify] cannot be used."""
         self.store = ActionStore(store, clock)
-        self.manager = ActionManager(self.store, config.actor.max_per_hour)
+        self.manager = ActionManager(self.store, config.actor.max_per_hour, gate)
         settings = NotifySettings.from_config(config.notify)
         mailer, book = smtp_mailer(config.notify), address_book(config.notify)
         self._mail = ActionMail(self.manager, mailer, book, settings, clock)
@@ -55,7 +56,8 @@ class ActionParts(Part):
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
-        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config))
+        keeps = parts.get(Keeps)
+        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config), keeps.hindrance)
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the metrics. Raises StoreError."""

@@ -7,6 +7,7 @@ from typing import Final, Self
 
 import msgspec
 
+from gpuwaste.act.keeps.kept_runs import kept_words
 from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
 from gpuwaste.act.rules.rule_ladder import due, holding
@@ -63,6 +64,7 @@ class RuleReads(Part):
         self._cluster = cluster
         self._clock = clock
         self._settings = settings
+        self._keeps = parts.keeps
         self._replaying = threading.Lock()
 
     @classmethod
@@ -151,6 +153,7 @@ class RuleReads(Part):
         self, db: Database, rule: Rule, subject: Subject, held: dict[int, float | None], now: int
     ) -> SubjectLook:
         values = part_values(db, rule, subject.place)
+        keep = self._kept(rule, subject, now)
         matching = subject.place in held
         before = self._parts.ladder(rule, subject.key)
         step = None
@@ -160,12 +163,14 @@ class RuleReads(Part):
             own = None if ladder.began is None else float(now - ladder.began)
             held_s = own if held[subject.place] is None else held[subject.place]
             rests = at_rest(rule, datetime.fromtimestamp(now))  # noqa: DTZ006 the site's own time is meant
-            step = None if rests or exemption(rule, subject) else due(rule, ladder, now, held[subject.place])
+            waits = rests or exemption(rule, subject) or keep
+            step = None if waits else due(rule, ladder, now, held[subject.place])
         return SubjectLook(
             subject=subject.key,
             printed_id=subject.printed_id,
             matches=matching,
             exempt=exemption(rule, subject),
+            kept=keep,
             held_s=held_s,
             steps_done=before.step if before else 0,
             due="" if step is None else rule.steps[step].action,
@@ -174,6 +179,13 @@ class RuleReads(Part):
                 for part, value in zip(rule.where.parts, values, strict=True)
             ],
         )
+
+    def _kept(self, rule: Rule, subject: Subject, now: int) -> str:
+        """Return why the rule waits for a run, "" if it does not."""
+        if subject.run is None or not rule.head.keep:
+            return ""
+        keep = self._keeps.active([subject.run], now).get(subject.run)
+        return "" if keep is None else kept_words(keep)
 
     def _known_cluster(self) -> str:
         cluster = self._cluster()

@@ -11,6 +11,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_parts import ActionParts
+from gpuwaste.act.keeps.keep_store import KeepStore
+from gpuwaste.act.keeps.kept_runs import Keeps
 from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_facts import ABOUTS, About
 from gpuwaste.act.rules.rule_file import RulesInUse
@@ -72,6 +74,7 @@ class RuleService(Part):
         every_s: float,
         xids: Collection[int] = (),
         model: Callable[[], ModelMoment] = ModelMoment,
+        keeps: Keeps | None = None,
     ) -> None:
         """Read the rules; `every_s` is the time between two passes.
 
@@ -89,6 +92,7 @@ class RuleService(Part):
         self._xids = xids
         self._model = model
         self._every_s = max(every_s, 1.0)
+        self.keeps = keeps or Keeps(KeepStore(store, clock))
         self._known: dict[tuple[str, str], Ladders] | None = None
         self._withdrawals = Withdrawals()
         self.worker = Worker("rules", self._turn, clock)
@@ -107,11 +111,13 @@ class RuleService(Part):
             min(config.hub.sacct_every_s, _RULES_S),
             xids=[int(number) for number in config.agent.health_xids if number.isdecimal()],
             model=lambda: _in_use(predictions.health()),
+            keeps=parts.get(Keeps),
         )
 
     def step(self) -> list[RulePass]:
         """Evaluate the rules once. Raises StoreError."""
         self.rules.refresh()
+        self.keeps.spare([rule.name for rule in self.rules.rules if not rule.head.keep])
         cluster, rules = self._cluster(), self.rules.rules
         if not cluster or not rules:
             self._sink.drop(judged(self._sink.waiting(), (), {}, self.rules.removed).dropped)
@@ -119,7 +125,8 @@ class RuleService(Part):
         began = self._clock.mono_us()
         now = self._clock.utc_s()
         last = self.store.last_pass()
-        at = PassInstant(now, datetime.fromtimestamp(now), gap=last is None or not 0 <= now - last <= GAP_S)  # noqa: DTZ006
+        gap = last is None or not 0 <= now - last <= GAP_S
+        at = PassInstant(now, datetime.fromtimestamp(now), gap, self._kept(now if last is None else min(last, now)))  # noqa: DTZ006
         ladders, dropped = self._ladders(rules, now)
         spent = self._spent(rules, now)
         told, seq = self._told(rules)
@@ -174,6 +181,10 @@ class RuleService(Part):
         dropped = {(key[0], subject) for key, found in self._known.items() if key not in current for subject in found}
         self._known = {key: found for key, found in self._known.items() if key in current}
         return {rule.name: self._known.setdefault((rule.name, rule.hash), {}) for rule in rules}, dropped
+
+    def _kept(self, last: int) -> dict[str, int]:
+        """Return until when runs are kept, now or at some time since the last pass."""
+        return {key: keep.until for key, keep in self.keeps.since(last).items()}
 
     def _spent(self, rules: Sequence[Rule], now: int) -> Mapping[str, StepsSpent]:
         hashes, spent = {rule.name: rule.hash for rule in rules}, {rule.name: StepsSpent() for rule in rules}

@@ -112,6 +112,8 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _verdict(one: SubjectLook) -> str:
+    if one.kept:
+        return one_line(one.kept)
     if one.exempt:
         return f"skipped: exempt by {one.exempt}"
     if not one.matches:

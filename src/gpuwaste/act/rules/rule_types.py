@@ -61,6 +61,7 @@ class SubjectLook(Struct, kw_only=True, frozen=True):
     printed_id: str
     matches: bool
     exempt: Annotated[str, Meta(description="Why the rule skips this subject; empty: not skipped.")]
+    kept: Annotated[str, Meta(description="Until when the rule waits, for whom and why; empty: not kept.")] = ""
     held_s: Annotated[
         float | None, Meta(description="Seconds for which the condition has held; null: it does not hold.")
     ]

@@ -202,6 +202,15 @@ class Dispute(Struct, kw_only=True, frozen=True):
     runs: Annotated[int, Meta(description="Of how many runs.")]
 
 
+class KeptRun(Struct, kw_only=True, frozen=True):
+    """A run for which the site's rules wait."""
+
+    printed_id: str
+    asked_by: Annotated[str, Meta(description="The owner, a coordinator of the account, or an operator.")]
+    until: Utc
+    reason: str
+
+
 class Neighbour(Struct, kw_only=True, frozen=True):
     """A run that was on a node of another run at the same time."""
 
@@ -242,6 +251,7 @@ class JobDocument(Document, kw_only=True, frozen=True):
         list[SaidAgain], Meta(description="What was predicted while it ran, the oldest first; [hub] rescore.")
     ] = []  # noqa: RUF012 copied
     disputes: Annotated[list[Dispute], Meta(description="The owner's dispute.")] = []  # noqa: RUF012 copied
+    kept: Annotated[list[KeptRun], Meta(description="Runs for which the site's rules wait now, where requested.")] = []  # noqa: RUF012 copied
     hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where requested; the first 64.")] = []  # noqa: RUF012 copied
     neighbours: Annotated[
         Neighbours | None, Meta(description="Of the newest run, where requested; null: not known.")

@@ -178,6 +178,13 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         ),
         Retention(_VERDICTS, "at_utc"), owner="user", blank={"facts": "'{}'"},
     ),
+    "keeps": StoredTable(
+        _columns(person="user asked_by", account="account", typed="reason", site="cluster", own="id printed_id"),
+        Retention(_VERDICTS, "at_utc"), owner="user",
+    ),
+    "rule_demotions": StoredTable(
+        _columns(person="restored_by", site="rule", own="hash"), Retention(_VERDICTS, "at_utc")
+    ),
     "inlet_quarantine": StoredTable(
         _columns(mention="sent_id kind reason raw", site="inlet", own="digest"),
         Retention(_VERDICTS, "at_utc"), other_rows=Erase.DELETE,
