@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class KeptMeanwhile:
     def __init__(self, queue: HubActionQueue, then: Callable[[], None]) -> None:
         self._queue, self._then = queue, then
 
-    def claim(self, kinds: Collection[str]) -> ActionLent:
+    def claim(self, kinds: Sequence[str]) -> ActionLent:
         """Claim."""
         return self._queue.claim(kinds)
 
@@ -74,7 +74,7 @@ def keep(scene: ActorScene, job: int, user: str, span: str = "1h") -> tuple[int,
 
 @pytest.mark.core
 def test_a_keep_between_approval_and_lending_stops_the_cancel(scene: ActorScene) -> None:
-    """alice's command drops the approved cancel; bob's finds no such job; the job runs on."""
+    """The owner's command drops the approved cancel; bob's finds no such job; the job runs on."""
     job = known(scene)
     action = scene.intend("cancel", job, approve="person")
     assert scene.hub.get(ActionParts).manager.decide(scene.row(action), "oper", approve=True)
@@ -109,7 +109,7 @@ def test_a_keep_between_lending_and_sending_stops_the_cancel(scene: ActorScene) 
 
 
 def test_a_keep_after_the_sending_is_too_late_and_says_so(scene: ActorScene) -> None:
-    """scancel is under way: the command says when the cancel was sent, records nothing, and the job ends."""
+    """While scancel is under way: the command says when the cancel was sent, records nothing, and the job ends."""
     job = known(scene)
     action = scene.intend("cancel", job)
     go, here = scene.directory / "go", scene.directory / "here"

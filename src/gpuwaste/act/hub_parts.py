@@ -4,6 +4,7 @@ from typing import Final
 
 from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_service import ActionService
+from gpuwaste.act.appeal_evidence import ActEvidence
 from gpuwaste.act.events.event_service import EventReads, EventService
 from gpuwaste.act.events.inlet_parts import InletParts
 from gpuwaste.act.keeps.keep_service import KeepService
@@ -24,6 +25,7 @@ PARTS: Final = (
     NotifyParts,
     ActionService,
     KeepService,
+    ActEvidence,
     EventReads,
     RuleReads,
 )

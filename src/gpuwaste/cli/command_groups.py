@@ -5,8 +5,8 @@ from textwrap import wrap
 from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
-    "Your jobs": "report  job  now  keep  predict  plan  estimate  notify  web",
-    "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export  disputes",
+    "Your jobs": "report  job  now  keep  appeal  predict  plan  estimate  notify  web",
+    "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export",
     "Advice": (
         "policy {check, explain, replay, verdicts}  "
         "rules {check, explain, replay, list, actions, approve, refuse, stop, resume}"

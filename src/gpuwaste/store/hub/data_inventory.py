@@ -152,9 +152,12 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         ),
         "until the next pass, a day at most", owner="user", own_rows=Erase.DELETE, other_rows=Erase.DELETE,
     ),
-    "disputes": StoredTable(
-        _columns(person="user", typed="words", site="cluster", own="printed_id"),
-        Retention(_VERDICTS, "at_utc"), owner="user",
+    "appeals": StoredTable(
+        _columns(
+            person="user replied_by", typed="words evidence reply", site="cluster",
+            own="id printed_id kind about status outcome",
+        ),
+        Retention(_VERDICTS, "at_utc"), owner="user", blank={"evidence": "'{}'"},
     ),
     "told_events": StoredTable(
         _columns(mention="subject data", site="cluster", own="kind id"),
