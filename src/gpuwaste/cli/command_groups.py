@@ -9,7 +9,7 @@ GROUPS: Final[dict[str, str]] = {
     "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export",
     "Advice": (
         "policy {check, explain, replay, verdicts}  "
-        "rules {check, explain, replay, list, actions, approve, refuse, stop, resume}"
+        "rules {check, explain, replay, list, actions, approve, refuse, stop, resume, restore}"
     ),
     "Data": (
         "history {import, status}  events {list, kinds, check, status}  "

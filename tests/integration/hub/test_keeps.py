@@ -10,18 +10,23 @@ from tests.integration.hub import test_rules
 from tests.integration.hub.rig import Answer, Rig
 from tests.integration.hub.test_now import ALICE, NOW, OPEN, OPER
 from tests.integration.hub.test_rule_orders import APPROVED, CANCEL, WARNED, lent, mailed, pause, rows
-from tests.integration.hub.test_rules import RUN, firings, later, passed, write
+from tests.integration.hub.test_rules import RUN, firings, later, passed, work, write
 
 from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.actions.action_types import ActionReport
+from gpuwaste.act.keeps.keep_mail import answer_lines
 from gpuwaste.act.keeps.keep_service import KeepService
 from gpuwaste.act.keeps.keep_types import KeepOrder
 from gpuwaste.act.keeps.kept_runs import Keeps
 from gpuwaste.act.rules.rule_service import RuleService
+from gpuwaste.act.rules.rule_text import rules_text
+from gpuwaste.act.rules.rule_types import RulesDocument
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
+from gpuwaste.core.typed import convert
 from gpuwaste.hub.roles import Roles
 from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.show.layout import Look
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.erasure import Erasure
 from gpuwaste.testing.clocks import ShiftedClock
@@ -55,7 +60,7 @@ def test_the_owner_keeps_a_job_and_staff_see_it(rig: Rig) -> None:
     assert rig.get(BOB, "/v1/keeps").json["keeps"] == []
     (told,) = rig.get(OPER, "/v1/events?kinds=job.kept").json["events"]
     assert (told["subject"], told["data"]["asked_by"]) == (RUN, "alice")
-    found = rig.hub.get(Keeps).active([RunKey("gw", 7, HOUR), RunKey("gw", 8, HOUR)], NOW)
+    found = rig.hub.get(Keeps).active([RunKey("gw", 7, HOUR), RunKey("gw", 8, HOUR)], NOW + 10)
     assert [str(run) for run in found] == [RUN]
 
 
@@ -340,3 +345,74 @@ def test_a_keep_is_in_the_inventory_of_names(rig: Rig) -> None:
         text = str(db.execute("SELECT * FROM keeps").fetchall())
     assert "alice" not in text
     assert "oper" not in text
+
+
+FLOOR = "precision_floor = 0.9\nprecision_steps = 1\n" + CANCEL
+
+
+def misjudged(rig: Rig) -> None:
+    """Have the rule decide on a cancellation, and the job work again before it is sent."""
+    write(rig, FLOOR)
+    passed(rig)
+    assert lent(rig) == "cancel"
+    later(rig, 300)
+    work(rig)
+    rig.hub.get(RuleService).demotions._judged_utc = None
+
+
+def test_a_rule_that_misjudges_goes_back_to_notify_by_itself_and_says_so(rig: Rig) -> None:
+    """What it wanted is dropped; the list, the question about a job, the log and a mail to staff have the reason."""
+    misjudged(rig)
+    passed(rig)
+    (standing,) = rig.get(OPER, "/v1/rules").json["rules"]
+    assert (standing["mode"], standing["demoted_why"][:28]) == ("notify", "1 of 1 judged runs were misj")
+    assert (standing["live"]["judged"], standing["live"]["wrong"], standing["live"]["precision"]) == (1, 1, 0.0)
+    assert [row.status for row in rows(rig, "cancel")] == ["moot"]
+    (mail,) = rows(rig, "notify")
+    assert (mail.options["to"], mail.subject) == ("staff", "rule/idle")
+    assert len(rig.get(OPER, "/v1/events?kinds=rule.demoted").json["events"]) == 1
+    shown = rules_text(convert(rig.get(OPER, "/v1/rules").json, RulesDocument), Look())
+    assert "to act again: gpuwaste rules restore idle" in shown
+    assert "live precision" in shown
+    metrics = rig.send("GET", "/metrics").body.decode()
+    assert 'gpuwaste_hub_rule_precision{rule="idle"} 0.0' in metrics
+
+
+def test_a_demoted_rule_only_records_until_an_operator_restores_it(rig: Rig) -> None:
+    """Another idle job is recorded, not cancelled, after a restart too; users and staff may not restore."""
+    misjudged(rig)
+    passed(rig)
+    upsert_jobs(rig.store, [record(17, "alice", **OPEN)])
+    before = len(rows(rig, "cancel"))
+    rig.hub.get(RuleService)._known = None
+    passed(rig, 3, 480)
+    assert len(rows(rig, "cancel")) == before
+    assert order(rig, ALICE, "/v1/rules/idle/restore").status == 403
+    assert order(rig, OPER, "/v1/rules/other/restore").status == 404
+    assert order(rig, OPER, "/v1/rules/idle/restore").json["mode"] == "act"
+    assert order(rig, OPER, "/v1/rules/idle/restore").status == 409
+    assert rig.get(OPER, "/v1/rules").json["rules"][0]["mode"] == "act"
+    passed(rig, 1, 60)
+    assert rig.get(OPER, "/v1/rules").json["rules"][0]["mode"] == "act", "what was before does not count again"
+
+
+def order(rig: Rig, uid: int, target: str) -> Answer:
+    """Send an order without a body."""
+    return rig.send("POST", target, b"{}", {"Authorization": rig.credential(uid, "POST", target, b"{}")})
+
+
+def test_the_mail_of_a_rule_says_how_to_answer(rig: Rig) -> None:
+    """The command with the job, and the address of its page; a mail to staff has neither."""
+    write(rig, WARNED)
+    passed(rig)
+    (row,) = rows(rig, "notify")
+    mail = rig.hub.get(ActionParts)._mail
+    lines = "\n".join(mail._end_of(row))
+    assert '  gpuwaste keep 7 --for 4h --reason "..."' in lines
+    assert '  gpuwaste appeal 7 --reason "..."' in lines
+    assert mail._end_of(replace(row, options={**row.options, "to": "staff"})) == ()
+    assert (
+        answer_lines("3_1", 12.0, "https://hub.example.org/")[-1] == "The job's page: https://hub.example.org/jobs/3_1"
+    )
+    assert not any("keep" in line for line in answer_lines("7", 0.0, ""))
+    assert "  gpuwaste keep 7 --for 30m" in "\n".join(answer_lines("7", 0.5, ""))

@@ -17,6 +17,7 @@ from gpuwaste.act.keeps.keep_types import (
     MAX_BODY,
     MAX_REASON,
     MAX_RUNS,
+    SHORTEST_S,
     KeepAnswer,
     KeepOrder,
     KeepRow,
@@ -130,7 +131,7 @@ class KeepService(Part):
             key = run.run_key
             before = active.get(key)
             since = now if before is None else before.until
-            if since < until:
+            if since + SHORTEST_S <= until:
                 row = KeepRow(
                     id=order, cluster=key.cluster, job_id=key.job_id, start=key.start, printed_id=run.printed_id,
                     user=run.user, account=run.account, asked_by=person, at=now, since=since, until=until,

@@ -34,6 +34,7 @@ Ladders = MutableMapping[str, Ladder]
 KEPT_S: Final = 30 * DAY_S  # of a run's ladder: an action of its next round differs from that of the last
 _SHOWN: Final = ("job.id", "job.user", "job.account", "job.partition", "job.gpus", "node.name", "model.name")
 _CHANGED: Final = "the rule has changed"
+_DEMOTED: Final = "the rule is back in mode notify: gpuwaste rules list"
 _REMOVED: Final = "the rule was removed"
 _KEPT: Final = "the run is kept: gpuwaste keep list"
 _ANEW: Final = "the rule has started again with this job, node or model"
@@ -271,6 +272,9 @@ def _judge(found: ConfirmedActions, intent: ActionEntry, one: RulePass, round_: 
     ids = [step_id(rule, number, round_, intent.subject) for number in range(len(rule.steps))]
     if intent.id not in ids:
         found.dropped[intent.id] = _ANEW
+        return
+    if not rule.does(rule.steps[ids.index(intent.id)]):
+        found.dropped[intent.id] = _DEMOTED
         return
     number, hold = ids.index(intent.id), one.held.get(intent.subject)
     if hold is not None and unbroken(rule, hold, number, intent.decided):

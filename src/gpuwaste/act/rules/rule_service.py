@@ -13,7 +13,9 @@ from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_parts import ActionParts
 from gpuwaste.act.keeps.keep_store import KeepStore
 from gpuwaste.act.keeps.kept_runs import Keeps
+from gpuwaste.act.rules.live_precision import LivePrecision
 from gpuwaste.act.rules.rule_definition import Rule
+from gpuwaste.act.rules.rule_demotions import RuleDemotions
 from gpuwaste.act.rules.rule_facts import ABOUTS, About
 from gpuwaste.act.rules.rule_file import RulesInUse
 from gpuwaste.act.rules.rule_ladder import GAP_S, Ladder
@@ -83,6 +85,7 @@ class RuleService(Part):
         self.store = RuleStore(store)
         self.rules = RulesInUse(directory)
         self.figures = RuleFigures()
+        self.demotions = RuleDemotions(store)
         self._hub_store = store
         self._events = EventStore(store, clock)
         self._clock = clock
@@ -118,7 +121,7 @@ class RuleService(Part):
         """Evaluate the rules once. Raises StoreError."""
         self.rules.refresh()
         self.keeps.spare([rule.name for rule in self.rules.rules if not rule.head.keep])
-        cluster, rules = self._cluster(), self.rules.rules
+        cluster, rules = self._cluster(), self._judged_rules()
         if not cluster or not rules:
             self._sink.drop(judged(self._sink.waiting(), (), {}, self.rules.removed).dropped)
             return []
@@ -143,6 +146,13 @@ class RuleService(Part):
         self._note(passes, now, (self._clock.mono_us() - began) / 1e6)
         return passes
 
+    def _judged_rules(self) -> list[Rule]:
+        """Return the rules with their modes, once those that are misjudged too often are back in mode notify."""
+        rules = self.rules.rules
+        if mails := self.demotions.judge(rules, self._clock.utc_s()):
+            self._sink.intend(mails)
+        return self.demotions.in_force(rules)
+
     def make_facts(self, db: Database, about: About, cluster: str, now: int) -> None:
         """Make temp table facts of now. Raises StoreError."""
         if about == "running":
@@ -161,7 +171,8 @@ class RuleService(Part):
 
     def metrics(self) -> Iterator[Metric]:
         """Return the metrics."""
-        return families(self.figures, len(self.rules.rules), len(self.rules.errors))
+        yield from families(self.figures, len(self.rules.rules), len(self.rules.errors))
+        yield from precision_families(self.demotions.live)
 
     def _ladders(self, rules: Sequence[Rule], now: int) -> tuple[dict[str, Ladders], set[tuple[str, str]]]:
         """Return the ladders of each rule, and those of other versions, which are dropped."""
@@ -275,6 +286,26 @@ def _changes(
 
 def _in_use(found: PredictionHealth) -> ModelMoment:
     return ModelMoment(found.model, found.model_hash, found.created)
+
+
+def precision_families(live: Mapping[str, LivePrecision]) -> Iterator[Metric]:
+    """Yield the metrics of the rules' live precision."""
+    share = GaugeMetricFamily(
+        "gpuwaste_hub_rule_precision",
+        "Share of the judged runs of the last 90 days that a rule judged right, 0 to 1; absent: none is judged.",
+        labels=["rule"],
+    )
+    runs = GaugeMetricFamily(
+        "gpuwaste_hub_rule_judged_runs", "Runs that a rule hit in the last 90 days.", labels=["rule", "outcome"]
+    )
+    for rule, found in sorted(live.items()):
+        if found.precision is not None:
+            share.add_metric([rule], found.precision)
+        right = found.judged - found.wrong
+        for outcome, count in (("right", right), ("wrong", found.wrong), ("unknown", found.unknown)):
+            runs.add_metric([rule, outcome], count)
+    yield share
+    yield runs
 
 
 @dataclass(slots=True)
