@@ -40,7 +40,7 @@ def listed(site: Site, *words: str) -> Any:
 def test_a_keep_stops_a_cancel_then_the_job_is_warned_anew_and_the_replay_counts_it(
     make_cluster: ClusterFactory, make_site: SiteFactory
 ) -> None:
-    """Warned, kept for minutes of idleness, warned again, cancelled; of the replay's hits one came while it was kept."""
+    """Warned, kept for minutes of idleness, warned again, cancelled; one hit of the replay came during the keep."""
     cluster = make_cluster()
     rules = cluster.directory / "rules.d"
     rules.mkdir(mode=0o755)
