@@ -19,7 +19,7 @@ def answer_lines(printed_id: str, hours: float, url: str) -> list[str]:
             "",
             f'  gpuwaste keep {printed_id} --for {span} --reason "..."',
         ]
-    lines += ["", "If this mail is wrong, or the job was ended, tell the operators:", ""]
+    lines += ["", "If this mail is wrong, or the job was ended, write to the operators:", ""]
     lines.append(f'  gpuwaste appeal {printed_id} --reason "..."')
     if url.startswith(_WEB):
         lines += ["", f"The job's page: {url.rstrip('/')}/jobs/{quote(printed_id, safe='+')}"]

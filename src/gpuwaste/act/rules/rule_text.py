@@ -135,11 +135,11 @@ def _keeps(document: ReplayDocument, look: Look) -> list[str]:
             )
     for one in document.asked:
         if one.share:
-            unit = GpuTimeUnit.of([one.lost_gpu_h * HOUR_S])
+            lost = GpuTimeUnit.of([one.lost_gpu_h * HOUR_S]).words(one.lost_gpu_h * HOUR_S)
             who = "measured" if one.measured else "assumed"
             lines += look.bullet(
-                f"had {say_percent(one.share)} of the owners of wrongly hit jobs asked ({who}): {one.wrong:.1f} wrong,"
-                f" precision {percent(one.precision)}, lost {unit.words(one.lost_gpu_h * HOUR_S)}"
+                f"had {say_percent(one.share)} of the owners of wrongly hit jobs requested a keep ({who}):"
+                f" {one.wrong:.1f} wrong, precision {percent(one.precision)}, lost {lost}"
             )
     return [*look.heading("Keeps"), *lines] if lines else []
 

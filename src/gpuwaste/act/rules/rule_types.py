@@ -22,7 +22,7 @@ class LiveShare(Struct, kw_only=True, frozen=True):
 
     judged: Annotated[int, Meta(description="Runs whose outcome is known.")]
     wrong: Annotated[int, Meta(description="Judged runs of which a GPU worked again, or whose appeal was upheld.")]
-    wrong_kept: Annotated[int, Meta(description="Runs of `wrong` whose owner asked for a keep.")]
+    wrong_kept: Annotated[int, Meta(description="Runs of `wrong` that had been kept.")]
     unappealed: Annotated[int, Meta(description="Judged runs that the rule ended, and nobody appealed.")]
     unknown: Annotated[int, Meta(description="Runs whose outcome is not known, or not yet.")]
     precision: MaybeRatio
@@ -155,9 +155,9 @@ class ReplayKept(Struct, kw_only=True, frozen=True):
 
 
 class ReplayAsked(Struct, kw_only=True, frozen=True):
-    """The last step, had a share of the owners of wrongly hit runs asked for a keep."""
+    """The last step, had a share of the owners of wrongly hit runs requested a keep."""
 
-    share: Annotated[Ratio, Meta(description="Share of the owners who asked.")]
+    share: Annotated[Ratio, Meta(description="Share of the owners who requested a keep.")]
     measured: Annotated[bool, Meta(description="Whether the shares are the site's own: the share and its 95 % ends.")]
     after_s: int
     wrong: Annotated[float, Meta(description="Wrong hits that would be left.")]
@@ -191,5 +191,7 @@ class ReplayDocument(Document, kw_only=True, frozen=True):
     keeps: Annotated[
         list[ReplayKept], Meta(description="What recorded keeps changed; delays without any left out.")
     ] = []  # noqa: RUF012 copied
-    asked: Annotated[list[ReplayAsked], Meta(description="By share of the owners who had asked, 0 first.")] = []  # noqa: RUF012 copied
+    asked: Annotated[
+        list[ReplayAsked], Meta(description="By share of the owners who had requested a keep, 0 first.")
+    ] = []  # noqa: RUF012 copied
     users: Annotated[list[ReplayUser], Meta(description="The 20 with the most hits at the last step.")]

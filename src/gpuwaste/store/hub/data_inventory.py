@@ -186,7 +186,7 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         Retention(_VERDICTS, "at_utc"), owner="user",
     ),
     "rule_demotions": StoredTable(
-        _columns(person="restored_by", site="rule", own="hash"), "as long as the store: which rules may act"
+        _columns(person="restored_by", site="rule", own="hash"), "as long as the store; it says which rules may act"
     ),
     "inlet_quarantine": StoredTable(
         _columns(mention="sent_id kind reason raw", site="inlet", own="digest"),

@@ -71,7 +71,7 @@ def test_a_kept_run_is_not_hit_and_what_that_changed_is_counted(store: HubStore)
     assert after[7200].lost_gpu_h == pytest.approx(before[7200].lost_gpu_h - kept.spared_gpu_h)
     text = " ".join(replay_text(document, Look()).split())
     assert "cancel after 2 h: 2 runs were kept then, 1 of them never hit" in text
-    assert "had 12 % of the owners of wrongly hit jobs asked (assumed): 0.9 wrong" in text
+    assert "had 12 % of the owners of wrongly hit jobs requested a keep (assumed): 0.9 wrong" in text
 
 
 def test_a_rule_that_does_not_wait_is_replayed_without_keeps(store: HubStore) -> None:
