@@ -23,6 +23,8 @@ PAGES: Final = {
     "helpdesk-job": (OPER, f"/helpdesk?id={WASTEFUL}"),
     "verdicts": (OPER, "/verdicts"),
     "models": (OPER, "/models"),
+    "appeals": (OPER, "/appeals"),
+    "keeps": (OPER, "/keeps"),
     "simulations": (OPER, "/simulations"),
     "now": (OPER, "/now"),
     "view": (OPER, "/analytics/waste?days=7"),

@@ -14,6 +14,7 @@ from gpuwaste.act.events.intake import InletState
 from gpuwaste.act.events.outlet_sender import SenderState
 from gpuwaste.act.notify.notify_parts import notice_counter
 from gpuwaste.act.rules import rule_service
+from gpuwaste.act.rules.live_precision import LivePrecision
 from gpuwaste.act.rules.rule_service import RuleFigures
 from gpuwaste.actor.action_poller import ActorCounters
 from gpuwaste.actor.actor_daemon import ActorCollector
@@ -117,6 +118,7 @@ def hub_rows() -> Iterator[Row]:
         *outlet_sender.families([standing], 0),
         *inlet_parts.families({"storage": inlet}, 0),
         *rule_service.families(fired, 1, 0),
+        *rule_service.precision_families({"idle": LivePrecision(judged=1)}),
         *action_parts.families([("intended", "cancel", 1, 0)], 0, stopped=False),
     ]
     hub = HubMetrics(lambda: (hub, _MadeFamilies(found)))

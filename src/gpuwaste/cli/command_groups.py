@@ -5,11 +5,11 @@ from textwrap import wrap
 from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
-    "Your jobs": "report  job  now  predict  plan  estimate  notify  web",
-    "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export  disputes  effect",
+    "Your jobs": "report  job  now  keep  appeal  predict  plan  estimate  notify  web",
+    "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export  effect",
     "Advice": (
         "policy {check, explain, replay, verdicts}  "
-        "rules {check, explain, replay, list, actions, approve, refuse, stop, resume}"
+        "rules {check, explain, replay, list, actions, approve, refuse, stop, resume, restore}"
     ),
     "Data": (
         "history {import, status}  events {list, kinds, check, status}  "

@@ -25,6 +25,7 @@ MOVED: Final = {
     "estimate train": "model train --times DIR",
     "model challenge": "model trial NAME",
     "model withdraw": "model trial --end",
+    "disputes": "appeal",
     "events outlets": "events status",
     "events inlets": "events status",
     "events quarantine": "events status",

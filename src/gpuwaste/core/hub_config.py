@@ -104,6 +104,12 @@ class HubServiceConfig:
     rules_dir: str = key(
         "/etc/gpuwaste/rules.d", "Directory of rules, one TOML file each; without any, gpuwaste takes no action."
     )
+    keep_hours_per_week: float = key(
+        24.0,
+        "Hours for which one person may keep jobs (`gpuwaste keep`) in 7 days, over all runs; 0: none.",
+    )
+    keep_max_hours: float = key(12.0, "Maximum duration of one keep, hours; for operators too.")
+    keeps_per_week: int = key(20, "Maximum number of keeps of one person in 7 days.")
     staff_groups: tuple[str, ...] = key((), "Unix groups whose members may see all jobs.", site=("hpcstaff",))
     user_names_file: str = key(
         "",

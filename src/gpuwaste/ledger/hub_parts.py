@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from gpuwaste.ledger.appeals.appeal_service import Appeals
 from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.curves.curve_service import Curves
-from gpuwaste.ledger.dispute_service import Disputes
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
@@ -27,5 +27,5 @@ PARTS: Final = (
     DocumentQueries,
     Curves,
     NowReads,
-    Disputes,
+    Appeals,
 )

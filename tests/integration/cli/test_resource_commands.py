@@ -75,11 +75,11 @@ def test_an_empty_answer_has_its_exit_code_in_each_form(
 ) -> None:
     """Nothing found is 3 whatever is printed: a sentence, an error where the command has one, or JSON."""
     hub.answers["/v1/actions"] = ACTIONS
-    hub.answers["/v1/disputes"] = {"document": "disputes", "schema": 1, "generated": 5, "disputes": []}
+    hub.answers["/v1/appeals"] = {"document": "appeals", "schema": 1, "generated": 5, "appeals": []}
     assert call(tmp_path, "rules actions") == 3
     assert "no actions in this window" in capsys.readouterr().out
-    assert call(tmp_path, "disputes") == 3
-    assert capsys.readouterr() == ("", "gpuwaste: no disputes found\n")
+    assert call(tmp_path, "appeal") == 3
+    assert capsys.readouterr() == ("", "gpuwaste: no appeals found\n")
     assert call(tmp_path, "rules actions --json") == 3
     assert json.loads(capsys.readouterr().out) == ACTIONS
 
@@ -116,7 +116,7 @@ def test_every_declared_command_prints_its_help(capsys: pytest.CaptureFixture[st
     ]
     assert len(found) >= 6
     for name, command in found:
-        if name == "actions":  # with a text of its own: gpuwaste rules actions
+        if name in {"actions", "appeals", "keeps"}:  # with a text of its own: gpuwaste rules actions, keep, appeal
             continue
         with pytest.raises(SystemExit) as ended:
             main([name, *([command.action] if command.action else []), "--help"])

@@ -14,7 +14,8 @@ from tests.unit.show.pages.parsed import without_spans
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.units import DAY_S
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.dispute_service import Disputes
+from gpuwaste.ledger.appeals.appeal_service import Appeals
+from gpuwaste.ledger.appeals.appeal_types import AppealOrder
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.row_deletion import delete_old, retentions
 from gpuwaste.testing.hub_rows import HOUR, batch, hour, record
@@ -369,12 +370,12 @@ def test_the_owner_can_say_that_it_is_wrong(filled: Rig) -> None:
     )
     assert "This is wrong" in page(filled, ALICE, "/jobs/20").text
     for words in ("said before", "<b>the GPUs were warm</b>"):
-        answer = said(filled, "/jobs/20/dispute", urlencode({"words": f" {words}\n"}).encode())
-        assert (answer.status, answer.headers["location"]) == (303, "/jobs/20#disputes")
+        answer = said(filled, "/jobs/20/appeal", urlencode({"words": f" {words}\n"}).encode())
+        assert (answer.status, answer.headers["location"]) == (303, "/jobs/20#appeals")
     shown = page(filled, ALICE, "/jobs/20")
     assert "<b>the GPUs were warm</b>" in shown.text
     assert "said before" not in shown.text
-    (kept,) = filled.page(OPER, "/jobs/20.json").json["disputes"]
+    (kept,) = filled.page(OPER, "/jobs/20.json").json["appeals"]
     assert (kept["words"], kept["user"], kept["runs"]) == ("<b>the GPUs were warm</b>", "alice", 3)
     assert "the GPUs were warm" in page(filled, OPER, "/verdicts").text
     assert "the GPUs were warm" not in page(filled, ALICE, "/verdicts").text
@@ -384,14 +385,14 @@ def test_the_owner_can_say_that_it_is_wrong(filled: Rig) -> None:
 @pytest.mark.parametrize(
     ("target", "body", "status"),
     [
-        ("/jobs/8/dispute", b"words=mine", 404),
-        ("/jobs/4711/dispute", b"words=mine", 404),
-        ("/jobs/20/dispute", b"words=+%0a+", 400),
-        ("/jobs/20/dispute", b"", 400),
-        ("/jobs/20/dispute", b"\xff\xfe", 400),
-        ("/jobs/20/dispute", b"a&" * 100, 400),
-        ("/jobs/20/dispute", b"words=" + b"x" * 501, 400),
-        ("/jobs/20/dispute", b"words=" + b"x" * 2_000_000, 413),
+        ("/jobs/8/appeal", b"words=mine", 404),
+        ("/jobs/4711/appeal", b"words=mine", 404),
+        ("/jobs/20/appeal", b"words=+%0a+", 400),
+        ("/jobs/20/appeal", b"", 400),
+        ("/jobs/20/appeal", b"\xff\xfe", 400),
+        ("/jobs/20/appeal", b"a&" * 100, 400),
+        ("/jobs/20/appeal", b"words=" + b"x" * 501, 400),
+        ("/jobs/20/appeal", b"words=" + b"x" * 2_000_000, 413),
     ],
 )
 def test_a_form_that_is_not_the_owner_s_or_not_whole_changes_nothing(
@@ -402,17 +403,17 @@ def test_a_form_that_is_not_the_owner_s_or_not_whole_changes_nothing(
     answer = said(filled, target, body)
     assert (answer.status, answer.headers["content-security-policy"]) == (status, CSP)
     for job in (8, 20):
-        assert filled.page(OPER, f"/jobs/{job}.json").json["disputes"] == []
+        assert filled.page(OPER, f"/jobs/{job}.json").json["appeals"] == []
 
 
 def test_what_was_said_goes_with_the_verdicts_of_its_time(filled: Rig) -> None:
     """It is kept as long as verdicts are."""
-    filled.hub.get(Disputes).say(Scope("alice"), "7", b"words=x")
+    filled.hub.get(Appeals).appeal(Scope("alice"), AppealOrder(job="7", reason="x"))
     days = {kept.days: 1 for _, kept in retentions()}
     delete_old(filled.store, filled.clock, days)
-    assert len(filled.page(ALICE, "/jobs/7.json").json["disputes"]) == 1
+    assert len(filled.page(ALICE, "/jobs/7.json").json["appeals"]) == 1
     delete_old(filled.store, filled.clock, dict.fromkeys(days, -1))
-    assert filled.page(ALICE, "/jobs/7.json").json["disputes"] == []
+    assert filled.page(ALICE, "/jobs/7.json").json["appeals"] == []
 
 
 def test_one_user_s_hundredth_page_waits_for_nobody(filled: Rig) -> None:

@@ -277,11 +277,12 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     routes += " /v1/history/snapshot /v1/verdicts /v1/verdicts/score /v1/notices /v1/notices/preview"
     routes += " /v1/now /v1/notices/replay /v1/notices/run /v1/notices/wish /v1/backup /v1/backup/file"
     routes += " /v1/plan/submitted /v1/plan/waits /v1/events /v1/events/kinds /v1/events/stream /v1/outlets"
-    routes += " /v1/right-sizes /v1/right-sizes/table /v1/disputes /v1/programs/runs /v1/inlets /v1/inlets/{name}"
+    routes += " /v1/right-sizes /v1/right-sizes/table /v1/appeals /v1/programs/runs /v1/inlets /v1/inlets/{name}"
     routes += " /v1/jobs/{job_id}/curves /v1/views /v1/views/{name} /v1/views/{name}/compare /v1/web/link"
     routes += " /v1/actions /v1/actions/stop /v1/actions/claim /v1/actions/{action_id} /v1/actions/{action_id}/approve"
     routes += " /v1/actions/{action_id}/refuse /v1/actions/{action_id}/step"
-    routes += " /v1/rules /v1/rules/look /v1/rules/replay /v1/models/trial"
+    routes += " /v1/appeals/{appeal_id}/reply /v1/keeps /v1/jobs/{job_id}/keep"
+    routes += " /v1/rules /v1/rules/look /v1/rules/replay /v1/rules/{name}/restore /v1/models/trial"
     assert set(found["paths"]) == set(routes.split())
     asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(asked["properties"]["requests"]["items"]["properties"]) == {f.name for f in fields(JobRequest)}
@@ -308,7 +309,8 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         *("InletAnswer", "InletsDocument", "RightSizesDocument", "SizeTableAnswer"),
         *("RulesDocument", "LookDocument", "ReplayDocument", "TrialDocument"),
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
-        *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped", "DisputesDocument"),
+        *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped", "AppealsDocument"),
+        *("AppealDocument", "KeepAnswer", "KeepsDocument", "RuleRestored"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert {"seq", "job", "use", "script"} <= set(event["properties"]["events"]["items"]["properties"])

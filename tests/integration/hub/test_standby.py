@@ -101,7 +101,7 @@ def test_a_refusal_says_what_and_when(gated: Rig) -> None:
     assert gated.hours() == []
 
 
-@pytest.mark.parametrize(("method", "target"), [("GET", "/now"), ("POST", "/jobs/7/dispute"), ("GET", "/simulations")])
+@pytest.mark.parametrize(("method", "target"), [("GET", "/now"), ("POST", "/jobs/7/appeal"), ("GET", "/simulations")])
 def test_a_page_of_the_hub_that_serves_is_refused_as_a_page(gated: Rig, method: str, target: str) -> None:
     """A browser gets HTML under the pages' policy, whoever asks, and when to try again."""
     answer = gated.send(method, target)

@@ -22,7 +22,8 @@ from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.importers.page_files import PageFiles
-from gpuwaste.ledger.dispute_service import Disputes
+from gpuwaste.ledger.appeals.appeal_service import Appeals
+from gpuwaste.ledger.appeals.appeal_types import AppealOrder
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.store.duckdb_connection import connect
 from gpuwaste.store.hub.hub_store import HubStore
@@ -80,7 +81,7 @@ def test_no_byte_of_the_files_has_the_name(state: Path, capsys: pytest.CaptureFi
     assert NAME.encode() in (state / "hub.duckdb").read_bytes()
     assert erase(state, NAME, "--json") == 0
     done = json.loads(capsys.readouterr().out)
-    assert {"jobs", "judged", "day_sums", "disputes", "rule_firings", "quarantine"} <= {
+    assert {"jobs", "judged", "day_sums", "appeals", "keeps", "rule_firings", "quarantine"} <= {
         t["table"] for t in done["tables"]
     }
     assert done["pages"] == 1
@@ -99,11 +100,12 @@ def test_a_hub_serves_the_same_sums_without_the_name(tmp_path: Path, capsys: pyt
     with hub_of(state, clock) as hub:
         tell_of_site(hub, DrawnSite(1), clock)
         run = next(job for job in DrawnSite(1).runs if job.user == "alice" and job.job_id % 10)
-        hub.hub.get(Disputes).say(Scope("alice"), str(run.job_id), b"words=alice+disagrees")
+        order = AppealOrder(job=str(run.job_id), reason="alice disagrees")
+        hub.hub.get(Appeals).appeal(Scope("alice"), order)
         before = [hub.get(OPER, target).json for target in targets]
     assert "alice" in json.dumps(before)
     assert erase(state, "alice") == 0
-    assert "disputes: 1 rows of alice rewritten" in capsys.readouterr().out
+    assert "appeals: 1 rows of alice rewritten" in capsys.readouterr().out
     with hub_of(state, clock) as hub:
         after = [hub.get(OPER, target).json for target in targets]
         assert "alice" not in json.dumps(after)
@@ -137,7 +139,7 @@ def test_what_it_says(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert erase(state, NAME) == 0
     told = capsys.readouterr().out
     for words in (
-        f"erased user {NAME}: rows by table\n", "  disputes: 1 rows of", "the store's file was rewritten",
+        f"erased user {NAME}: rows by table\n", "  appeals: 1 rows of", "the store's file was rewritten",
         f"1 of {NAME}'s runs have not ended", "hub.duckdb.before-restore", Config().advisor.state_dir,
         "backups of the store",
     ):  # fmt: skip

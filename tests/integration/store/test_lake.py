@@ -16,6 +16,8 @@ from tests.unit.hub.test_action_manager import INTENT
 from tests.unit.store.test_notice_store import row
 
 from gpuwaste.act.actions.action_store import ActionStore
+from gpuwaste.act.keeps.keep_store import KeepPick, KeepStore
+from gpuwaste.act.keeps.keep_types import KeepRow
 from gpuwaste.act.notify.notice_store import OPEN, NoticeStatus, NoticeStore
 from gpuwaste.advice.rescore_store import Rescore, RescoreStore
 from gpuwaste.advice.verdicts.verdict_store import VerdictStore
@@ -27,8 +29,10 @@ from gpuwaste.jobs.events.event_store import EventStore
 from gpuwaste.jobs.machine import machine_reads, machine_store
 from gpuwaste.jobs.machine.types import HeldAmount
 from gpuwaste.jobs.run_store import upsert_jobs
-from gpuwaste.ledger.dispute_service import DisputeStore
+from gpuwaste.ledger.appeals.appeal_evidence import Evidence
+from gpuwaste.ledger.appeals.appeal_store import AppealPick, AppealStore
 from gpuwaste.ledger.hour_store import upsert_hours
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import NEVER, Node
 from gpuwaste.slurm.site.machine_events import NodeOutage, ReservedNodes
 from gpuwaste.store.database import MEMORY
@@ -110,7 +114,7 @@ def test_a_lake_gives_what_a_file_gives(postgres: PostgresServer, tmp_path: Path
 
 
 def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
-    """Yield what the stores of notices, actions, events, predictions and disputes answer, step by step."""
+    """Yield what the stores of notices, actions, events, predictions appeals and keeps answer, step by step."""
     notices, actions, events = NoticeStore(store, clock), ActionStore(store, clock), EventStore(store, clock)
     said, verdicts, runs = (
         RescoreStore(store, clock),
@@ -136,15 +140,26 @@ def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
         yield events.place("hook"), events.dead(9), events.dead_counts()
     scored = [Rescore(run.run_key, "start", clock.now_s, {"failure": 0.5}) for run in runs]
     yield said.add(scored, []), said.add(scored, []), said.of([run.run_key for run in runs])
-    disputes = DisputeStore(store, clock)
+    appeals = AppealStore(store, clock)
     for words in ("wrong\0", "right"):
-        disputes.add(runs, "alice", words)
-        yield disputes.newest(9)
+        about = Evidence("judgement", runs=runs)
+        yield appeals.add(words[:1], "alice", words, about, most_open=1), appeals.listed(AppealPick(9))
+    yield appeals.close(appeals.listed(AppealPick(1))[0], "oper", "no", "dismissed"), appeals.of([runs[0].run_key])
+    keeps = KeepStore(store, clock)
+    keeps.add([KeepRow(**KEPT, at=clock.now_s, since=clock.now_s, until=clock.now_s + 60)])
+    yield keeps.since(0), keeps.spent("alice", clock.now_s + 1), keeps.listed(KeepPick(9))
+    yield keeps.of_run(RunKey("gw", 7, 5), clock.now_s)
     yield verdicts.add([verdict(1, at_utc_us=clock.now_s * 10**6)] * 2, "ctl"), verdicts.counts()
     yield from _machine(store, clock.now_s)
     clock.now_s += 1000 * DAY_S
     yield delete_old(store, clock, {kept.days: 1 for _, kept in retentions()}), events.page(0, 99).events
     yield events.tell([replace(made[0], id="e10")]), events.last(0)
+
+
+KEPT = {
+    "id": "k", "cluster": "gw", "job_id": 7, "start": 5, "printed_id": "7", "user": "alice", "account": "p",
+    "asked_by": "alice", "reason": "x",
+}  # fmt: skip
 
 
 def _machine(store: HubStore, now: int) -> Iterator[Any]:
@@ -166,7 +181,7 @@ def _machine(store: HubStore, now: int) -> Iterator[Any]:
 
 
 def test_small_tables_of_a_lake_are_those_of_a_file(postgres: PostgresServer, tmp_path: Path) -> None:
-    """Notices, actions, outlets, disputes, the machine, pruning and more: each step gives the same in both stores."""
+    """Notices, actions, outlets, appeals, keeps, the machine, pruning: each step gives the same in both."""
     found = []
     location = LakeLocation(postgres.new_database(), tmp_path / "lake")
     for kind in ("file", "lake"):

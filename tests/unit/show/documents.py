@@ -7,12 +7,14 @@ from typing import Any
 from tests.unit.ledger.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, job, store
 
 from gpuwaste.act.campaigns.effect_types import EffectsDocument
+from gpuwaste.act.keeps.keep_types import KeepsDocument
 from gpuwaste.act.notify.notice_types import NoticesDocument
 from gpuwaste.advice.predict.prediction_types import PredictionsDocument
 from gpuwaste.advice.verdicts.verdict_score import ScoreDocument
 from gpuwaste.advice.verdicts.verdict_types import VerdictsDocument
 from gpuwaste.core.codec import convert
 from gpuwaste.core.fields import Document
+from gpuwaste.ledger.appeals.appeal_types import AppealsDocument
 from gpuwaste.ledger.now.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
 from gpuwaste.ledger.reports.job_document import job_document
 from gpuwaste.ledger.reports.job_types import Advice, JobDocument
@@ -24,6 +26,7 @@ KINDS: dict[str, type[Document]] = {
     "report": ReportDocument, "job": JobDocument, "top": TopDocument, "predict": PredictionsDocument,
     "now": NowDocument, "verdicts": VerdictsDocument, "score": ScoreDocument, "notices": NoticesDocument,
     "effects": EffectsDocument,
+    "keeps": KeepsDocument, "appeals": AppealsDocument,
 }  # fmt: skip
 END = T0 + 7 * 86400
 HOSTILE_NAMES = (
@@ -154,3 +157,24 @@ def hostile() -> Database:
         add_rows(db, [record], [hour(record, i, 0, {0: 3600}, mem_total_b=40 * GIB)])
     assert LATER > END
     return db
+
+
+def keeps() -> dict[str, Any]:
+    """Return two keeps: one active, one over."""
+    one = {
+        "id": "k1", "cluster": "gw", "job_id": 7, "start": T0, "printed_id": "7", "user": "alice", "account": "proj1",
+        "asked_by": "carol", "at": T0 + 60, "since": T0 + 60, "until": END + 60, "reason": "it waits for data",
+    }  # fmt: skip
+    return {"document": "keeps", "schema": 1, "generated": END, "keeps": [one, {**one, "id": "k0", "until": T0 + 90}]}
+
+
+def appeals() -> dict[str, Any]:
+    """Return an open appeal about an action, and a closed one about rejected advice."""
+    one = {
+        "id": "3f2a9c81d0b4", "kind": "action", "about": "c3", "printed_id": "7", "user": "alice", "at_utc": T0,
+        "words": "it waited for a license", "runs": 2, "evidence": '{"rule": "idle"}', "status": "open", "outcome": "",
+        "reply": "", "replied_by": "", "replied_utc": None,
+    }  # fmt: skip
+    closed = {"status": "closed", "outcome": "upheld", "reply": "You are right.", "replied_by": "oper"}
+    other = {**one, **closed, "kind": "verdict", "printed_id": "", "replied_utc": T0 + 60}
+    return {"document": "appeals", "schema": 1, "generated": END, "appeals": [one, other]}

@@ -4,7 +4,7 @@ An action is handed out only while the last pass of the rules confirms it, and a
 """
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +14,7 @@ from gpuwaste.act.actions.action_types import ActionEntry, ActionReport, ActionS
 from gpuwaste.core import log_event
 from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.kinds.action import ActionStep
+from gpuwaste.slurm.run_key import RunKey
 
 MAX_FACTS: Final = 32 * 1024  # characters
 _OVERDUE: Final = 500
@@ -21,19 +22,24 @@ _REFUSED: Final = log_event.error(
     "intent-refused: rule {rule} requests an impossible action: {reason}",
     "The rule's `do` or the run it names is wrong: `gpuwaste rules check`. Nothing is done.",
 )
+_ASKS: Final = "signal"  # a run may go on after it
 _NOT_YET: Final = "waits until a pass of the rules has confirmed that its condition still holds"
 _SHOWN: Final = 12  # characters of an id
 _SENT: Final[tuple[ActionStatus, ...]] = ("sent",)
 _OPEN: Final = WAITING + _SENT
 _FAMILY: Final = "action."
+ActionGate = Callable[[ActionEntry], str]
+"""Returns why an action must not be sent now, "" if it may."""
 
 
 class ActionManager:
     """For any thread; a thread that reads a status and changes it holds the lock. Raises StoreError."""
 
-    def __init__(self, store: ActionStore, max_per_hour: int) -> None:
+    def __init__(self, store: ActionStore, max_per_hour: int, gate: ActionGate = lambda _: "") -> None:
+        """`gate` is asked last, before an action is recorded as sent."""
         self.store = store
         self.max_per_hour = max_per_hour
+        self._gate = gate
         self.confirmations = Confirmations(store)
         self._lock = threading.Lock()
 
@@ -55,6 +61,24 @@ class ActionManager:
                 self._move(row, WAITING, "moot", reason="the condition of the rule no longer holds")
                 for row in self.store.waiting_of(over)
             )
+
+    def hold_back(
+        self, runs: Collection[RunKey], record: Callable[[Collection[RunKey]], None]
+    ) -> tuple[list[ActionEntry], int]:
+        """Let `record` close the gate for runs, and end their waiting actions that it stops.
+
+        Return the actions that were sent before, and how many were ended. For a run with such an action the gate is not
+        closed. No action is recorded as sent meanwhile.
+        """
+        with self._lock:
+            rows = self.store.of_runs(runs)
+            late = [row for row in rows if _too_late(row)]
+            free = [run for run in runs if run not in {row.run for row in late}]
+            if not free:
+                return late, 0
+            record(free)
+            waiting = [(row, self._gate(row)) for row in rows if row.status in WAITING and row.run in free]
+            return late, sum(self._move(row, WAITING, "moot", reason=why) for row, why in waiting if why)
 
     def waiting(self) -> list[ActionEntry]:
         """Return the intents of rules that were not sent yet."""
@@ -110,6 +134,10 @@ class ActionManager:
             if report.status == "sent":
                 if hindrance := self.hindrance(row.kind):
                     return hindrance
+                if closed := self._gate(row):
+                    if row.status in _SENT:  # without an outcome: it would block all others
+                        self._move(row, _SENT, "failed", reason=f"no effect in Slurm; not sent again: {closed}")
+                    return f"the run is {closed}"
                 if row.status in was and (wait := self.confirmations.hindrance(row)):
                     return f"the action {wait}"
                 if row.expires <= self.store.now():
@@ -169,6 +197,13 @@ def _before(row: ActionEntry) -> tuple[ActionStatus, ...]:
     """Return the statuses from which a report may move an action; one that needs approval is never sent without it."""
     ready: tuple[ActionStatus, ...] = WAITING if row.approve == "none" else ("approved",)
     return ready + _SENT
+
+
+def _too_late(row: ActionEntry) -> bool:
+    """Return whether an action may have ended its run already."""
+    kind = actions().get(row.kind)
+    ends = kind is not None and kind.ends_runs
+    return ends and (row.status in _SENT or (row.status == "confirmed" and row.kind != _ASKS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """ActionParts: actions in the hub: their manager, metrics, and a thread that sends mail and ends overdue actions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Self
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from gpuwaste.act.actions.action_kind import actions
-from gpuwaste.act.actions.action_manager import ActionManager
+from gpuwaste.act.actions.action_manager import ActionGate, ActionManager
 from gpuwaste.act.actions.action_store import WAITING, ActionCount, ActionStore
 from gpuwaste.act.actions.action_types import ActionEntry, ActionReport, Outcome
+from gpuwaste.act.keeps.kept_runs import Keeps
 from gpuwaste.act.notify.mail_addresses import AddressBook, AddressError
 from gpuwaste.act.notify.mailer import Delivery, Mailer, ServerDownError, make_message
 from gpuwaste.act.notify.notice_store import NoticeStatus
@@ -36,26 +37,45 @@ _NO_ADDRESSES: Final = log_event.warning(
     "action-mail-waits: cannot look up mail addresses, mails of rules wait: {error}",
     "Check `[notify] address_file` and `address_command`. A mail is retried until its action expires.",
 )
+MailEnd = Callable[[ActionEntry], Sequence[str]]
+"""Returns the lines at the end of a mail about a run to its owner."""
 _OUTCOMES: Final[Mapping[NoticeStatus, Outcome]] = {NoticeStatus.SENT: "confirmed"}
 
 
 class ActionParts(Part):
     """`worker` runs it."""
 
-    def __init__(self, store: HubStore, clock: Clock, config: Config) -> None:
-        """Raise ConfigError if [notify] cannot be used."""
+    def __init__(
+        self,
+        store: HubStore,
+        clock: Clock,
+        config: Config,
+        gate: ActionGate = lambda _: "",
+        answers: MailEnd = lambda _: (),
+    ) -> None:
+        """`gate` is asked before an action is sent, `answers` returns the last lines of a mail.
+
+        Raise ConfigError if [notify] cannot be used.
+        """
         self.store = ActionStore(store, clock)
-        self.manager = ActionManager(self.store, config.actor.max_per_hour)
+        self.manager = ActionManager(self.store, config.actor.max_per_hour, gate)
         settings = NotifySettings.from_config(config.notify)
         mailer, book = smtp_mailer(config.notify), address_book(config.notify)
-        self._mail = ActionMail(self.manager, mailer, book, settings, clock)
+        self._mail = ActionMail(self.manager, mailer, book, settings, clock, answers)
         self._trouble = RepeatSuppressor()
         self.worker = Worker("actions", self._turn, clock)
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
         """Return the part of a hub."""
-        return cls(parts.get(HubStore), parts.get(HostPorts).clock, parts.get(Config))
+        keeps = parts.get(Keeps)
+        return cls(
+            parts.get(HubStore),
+            parts.get(HostPorts).clock,
+            parts.get(Config),
+            keeps.hindrance,
+            keeps.answers(parts.get(Config)),
+        )
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the metrics. Raises StoreError."""
@@ -92,10 +112,17 @@ def families(counts: Sequence[ActionCount], now: int, *, stopped: bool) -> Itera
 class ActionMail:
     """One thread sends. Without a mail server every mail fails at once, with that reason."""
 
-    def __init__(
-        self, manager: ActionManager, mailer: Mailer | None, book: AddressBook, settings: NotifySettings, clock: Clock
+    def __init__(  # noqa: PLR0917 what a mail is made of
+        self,
+        manager: ActionManager,
+        mailer: Mailer | None,
+        book: AddressBook,
+        settings: NotifySettings,
+        clock: Clock,
+        answers: MailEnd = lambda _: (),
     ) -> None:
         self._manager = manager
+        self._answers = answers
         self._mailer = mailer
         self._book = book
         self._settings = settings
@@ -160,13 +187,18 @@ class ActionMail:
                 reply_to=settings.reply_to,
                 to=address,
                 subject=harmless(options["subject"]),
-                text="\n".join(harmless(line) for line in options["text"].split("\n")),
+                text="\n".join(harmless(line) for line in (*options["text"].split("\n"), *self._end_of(row))),
                 at_utc=self._clock.utc_s(),
                 key=f"action {row.id} {address}",
             )
         except ValueError as error:
             return Delivery(NoticeStatus.FAILED, f"no mail can be made: {error}")
         return mailer.send(message, settings.sender, address)
+
+    def _end_of(self, row: ActionEntry) -> Sequence[str]:
+        """Return how the owner of a run can answer a rule."""
+        to_owner = row.rule and row.run is not None and row.options.get("to", "user") == "user"
+        return self._answers(row) if to_owner else ()
 
     def _addresses(self, row: ActionEntry) -> list[str]:
         if row.options.get("to", "user") == "staff":

@@ -10,6 +10,7 @@ from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.jobs.events.envelope import StoredEvent
 from gpuwaste.jobs.events.event_store import append_told
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
@@ -132,6 +133,12 @@ class ActionStore:
         pairs = [{"rule": storable(rule), "subject": storable(subject)} for rule, subject in sorted(wanted)]
         with self._store.reader() as db:
             return [_row(row) for row in db.rows("actions_waiting_of", {"rows": to_json(pairs)})]
+
+    def of_runs(self, runs: Collection[RunKey]) -> list[ActionEntry]:
+        """Return the actions on runs that are not ended, or were done."""
+        rows = [{"cluster": run.cluster, "job_id": run.job_id, "run_start": run.start} for run in runs]
+        with self._store.reader() as db:
+            return [_row(row) for row in db.rows("actions_of_runs", {"rows": to_json(rows)})]
 
     def sent_last_hour(self, kinds: Collection[str]) -> int:
         """Return how many actions of some kinds were sent in the last hour."""

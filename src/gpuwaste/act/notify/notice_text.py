@@ -61,6 +61,7 @@ def digest_text(document: Digest, look: Look, end: str) -> str:
         "",
         "  gpuwaste report            all your jobs",
         "  gpuwaste job JOBID         one job, each of its GPUs",
+        "  gpuwaste appeal JOBID      say that its figures are wrong",
     ]
     lines += ["  gpuwaste notify off        stop these mails", *_ending(end)]
     return "\n".join(lines) + "\n"

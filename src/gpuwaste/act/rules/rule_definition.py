@@ -84,6 +84,17 @@ class RuleHead:
         "none: in mode act a step that may end a job (cancel, requeue, signal, resubmit) needs no notify step to the"
         " user before it.",
     )
+    keep: bool = _key(
+        default=True,
+        text="Whether the rule waits for a run that is kept (`gpuwaste keep`). false only where each step protects the"
+        " job: notify, comment, signal, extend_limit, release.",
+    )
+    precision_floor: Ratio = _key(
+        Ratio(0.0),
+        "In mode act: if the share of runs that the rule judged right falls below this, it goes back to mode notify"
+        " until `gpuwaste rules restore`; 0: never.",
+    )
+    precision_steps: int = _key(20, "Runs that must be judged before precision_floor counts.")
     quiet_hours: Hours = _key(NO_HOURS, 'Local hours without any step, "20:00-07:00"; it is done later.')
     expires: date = _key(NEVER, "Last day of the rule, a TOML date: 2027-03-31.")
 

@@ -49,6 +49,17 @@ def holding(rule: Rule, before: Ladder | None, now: int, *, gap: bool, hold: Hol
     return before if began == before.began else replace(before, began=began)
 
 
+def kept(rule: Rule, before: Ladder) -> Ladder:
+    """Return the ladder of a subject while it is kept: once that is over, a new round begins.
+
+    A rule with a step that cannot be undone begins with its first step, whatever the fact `since` says: who was warned
+    before the keep is warned again. Other rules go on, or each keep would repeat their mails.
+    """
+    if before.step and any(actions()[step.action].final for step in rule.steps):
+        return Ladder(None, 0, before.step_utc, before.round + 1)
+    return replace(before, began=None)
+
+
 def unbroken(rule: Rule, hold: Hold, number: int, at: int) -> bool:
     """Return whether, by the fact `since`, the condition has held since a step was due at an instant."""
     return hold.seconds is None or (hold.seconds >= rule.steps[number].after_s and hold.since_utc <= at)

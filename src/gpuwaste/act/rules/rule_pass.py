@@ -9,9 +9,10 @@ from typing import Final
 
 from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.actions.action_types import ActionEntry, action_id
+from gpuwaste.act.keeps.kept_runs import KEPT
 from gpuwaste.act.rules.rule_definition import NOTIFY, Rule
 from gpuwaste.act.rules.rule_facts import filled, names_in
-from gpuwaste.act.rules.rule_ladder import GAP_S, Hold, Ladder, done, due, holding, unbroken
+from gpuwaste.act.rules.rule_ladder import GAP_S, Hold, Ladder, done, due, holding, kept, unbroken
 from gpuwaste.act.rules.rule_matching import (
     AGE,
     PREFIXES,
@@ -34,7 +35,9 @@ Ladders = MutableMapping[str, Ladder]
 KEPT_S: Final = 30 * DAY_S  # of a run's ladder: an action of its next round differs from that of the last
 _SHOWN: Final = ("job.id", "job.user", "job.account", "job.partition", "job.gpus", "node.name", "model.name")
 _CHANGED: Final = "the rule has changed"
+_DEMOTED: Final = "the rule is back in mode notify: gpuwaste rules list"
 _REMOVED: Final = "the rule was removed"
+_KEPT: Final = "the run is kept: gpuwaste keep list"
 _ANEW: Final = "the rule has started again with this job, node or model"
 RuleSubject = tuple[str, str]
 """A rule's name and a subject."""
@@ -55,8 +58,8 @@ class Firing:
 class RulePass:
     """What a pass over one rule gave: firings, subjects whose ladder has changed, and why others were skipped.
 
-    `held` are the subjects for which the condition holds, `over` those for which it held until now: steps that are not
-    done yet for these must not be done.
+    `held` are the subjects for which the condition holds, `over` those for which it held until now, and `kept` those
+    for which the rule waits: steps that are not done yet for these two must not be done.
     """
 
     rule: Rule
@@ -65,6 +68,7 @@ class RulePass:
     changed: set[str] = field(default_factory=set)
     held: dict[str, Hold] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
     left: Counter[str] = field(default_factory=Counter)
 
 
@@ -72,13 +76,15 @@ class RulePass:
 class PassInstant:
     """The time of a pass: UTC seconds, the site's local time, and whether nothing was observed for a while before.
 
-    `hold_out` are the campaigns at that time.
+    `hold_out` are the campaigns at that time. `keeps` has for each run, by its key as text, until when it is kept, UTC
+    seconds: now, or at some time since the last pass.
     """
 
     now: int
     local: datetime
     gap: bool = False
     hold_out: HoldOut = field(default_factory=HoldOut)
+    keeps: Mapping[str, int] = field(default_factory=dict)
 
 
 def evaluate(  # noqa: PLR0917 what a pass needs
@@ -116,11 +122,12 @@ def _one_rule(  # noqa: PLR0917 what a pass has at hand
     result = RulePass(rule)
     rest = at_rest(rule, at.local)
     seen: set[str] = set()
+    _interrupt(rule, ladders, at, result)
     for place, held_s in zip(found.places, found.held_s, strict=True):
         subject = known[place]
         key = subject.key
         heard = rule.periodic or key in (told or ())
-        if reason := exemption(rule, subject):
+        if reason := exemption(rule, subject) or (KEPT if key in result.kept else ""):
             if heard:
                 result.left[reason] += 1
             continue
@@ -147,6 +154,19 @@ def _one_rule(  # noqa: PLR0917 what a pass has at hand
             result.changed.add(key)
     _ended(rule, ladders, seen, at.now, result)
     return result
+
+
+def _interrupt(rule: Rule, ladders: Ladders, at: PassInstant, result: RulePass) -> None:
+    """Interrupt the ladders of kept runs, whether their condition holds or not: what was decided before is over."""
+    if not rule.head.keep:
+        return
+    result.kept.update(key for key, until in at.keeps.items() if until > at.now)
+    for key in at.keeps.keys() & ladders.keys():
+        result.over.add(key)
+        after = kept(rule, ladders[key])
+        if after != ladders[key]:
+            ladders[key] = after
+            result.changed.add(key)
 
 
 def _ended(rule: Rule, ladders: Ladders, seen: Collection[str], now: int, result: RulePass) -> None:
@@ -257,9 +277,15 @@ def judged(
 
 def _judge(found: ConfirmedActions, intent: ActionEntry, one: RulePass, round_: int) -> None:
     rule = one.rule
+    if intent.subject in one.kept:
+        found.dropped[intent.id] = _KEPT
+        return
     ids = [step_id(rule, number, round_, intent.subject) for number in range(len(rule.steps))]
     if intent.id not in ids:
         found.dropped[intent.id] = _ANEW
+        return
+    if not rule.does(rule.steps[ids.index(intent.id)]):
+        found.dropped[intent.id] = _DEMOTED
         return
     number, hold = ids.index(intent.id), one.held.get(intent.subject)
     if hold is not None and unbroken(rule, hold, number, intent.decided):

@@ -3,12 +3,16 @@
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 
+from gpuwaste.act.keeps.kept_runs import kept_words
+from gpuwaste.act.rules.live_precision import LivePrecision
 from gpuwaste.act.rules.rule_definition import Rule
+from gpuwaste.act.rules.rule_demotions import Demotion, demotion_of
 from gpuwaste.act.rules.rule_file import rule_from_toml
+from gpuwaste.act.rules.rule_keeps import asked_share
 from gpuwaste.act.rules.rule_ladder import due, holding
 from gpuwaste.act.rules.rule_matching import (
     Subject,
@@ -23,10 +27,13 @@ from gpuwaste.act.rules.rule_matching import (
 from gpuwaste.act.rules.rule_replay import replayed
 from gpuwaste.act.rules.rule_service import RuleService
 from gpuwaste.act.rules.rule_types import (
+    LiveShare,
     LookDocument,
     PartValue,
     ReplayDocument,
+    ReplayedShare,
     RuleQuestion,
+    RuleRestored,
     RulesDocument,
     RuleStanding,
     SubjectLook,
@@ -35,7 +42,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.core.parts import Part, Parts
-from gpuwaste.core.refusal import BAD, FORBIDDEN, LATER, NOT_FOUND, Refusal
+from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
@@ -63,6 +70,8 @@ class RuleReads(Part):
         self._cluster = cluster
         self._clock = clock
         self._settings = settings
+        self._keeps = parts.keeps
+        self._replayed: dict[tuple[str, str], ReplayedShare] = {}
         self._replaying = threading.Lock()
 
     @classmethod
@@ -83,7 +92,9 @@ class RuleReads(Part):
         now, figures = self._clock.utc_s(), self._parts.figures
         sums = self._parts.store.sums(now - _DAYS * DAY_S)
         rows = []
-        for rule in self._parts.rules.rules:
+        demotions = self._parts.demotions
+        known = demotions.known()
+        for rule in demotions.in_force(self._parts.rules.rules):
             did = sums.get(rule.name, {})
             rows.append(
                 RuleStanding(
@@ -99,6 +110,10 @@ class RuleReads(Part):
                     subjects_30d=did.get("subjects", 0),
                     users_30d=did.get("users", 0),
                     last=did.get("last_utc"),
+                    live=_live(demotions.live.get(rule.name)),
+                    replayed=self._replayed.get((rule.name, rule.hash)),
+                    precision_floor=rule.head.precision_floor.value,
+                    **_demotion(known.get((rule.name, rule.hash)), rule),
                 )
             )
         errors = [str(error) for error in self._parts.rules.errors]
@@ -119,6 +134,7 @@ class RuleReads(Part):
                 raise Refusal(NOT_FOUND, f"{question.job}: no {what} with facts: see gpuwaste now")
             held = dict(zip(found.places, found.held_s, strict=True))
             looked = [self._subject(db, rule, one, held, now) for one in subjects(db, rule.head.about, places)]
+            demotion = demotion_of(rule, self._parts.demotions.known())
             candidates = db.execute("SELECT count(*) FROM facts").fetchall()[0][0]
         return LookDocument(
             generated=now,
@@ -127,6 +143,7 @@ class RuleReads(Part):
             matching=len(found.places),
             candidates=candidates,
             found=looked,
+            demoted="" if demotion is None else demotion.words,
         )
 
     def replay(self, scope: Scope, body: bytes) -> ReplayDocument:
@@ -139,18 +156,34 @@ class RuleReads(Part):
             raise Refusal(BAD, "start: expected an instant before the end, at most 366 days")
         if not self._replaying.acquire(blocking=False):
             raise Refusal(LATER, "another replay is running: try again later")
+        asked = asked_share(self._parts.demotions.live.get(rule.name))
         try:
             with self._store.reader() as db:
-                return replayed(db, rule, self._known_cluster(), question.start, end, self._settings)
+                found = replayed(db, rule, self._known_cluster(), question.start, end, self._settings, asked)
         except ConfigError as error:
             raise Refusal(BAD, str(error)) from error
         finally:
             self._replaying.release()
+        if any(one.hash == rule.hash for one in self._parts.rules.rules):
+            self._replayed[rule.name, rule.hash] = _at_last_step(found, rule)
+        return found
+
+    def restore(self, scope: Scope, name: str) -> RuleRestored:
+        """Give a rule that went back to notify the mode of its file; for Slurm's operators and administrators."""
+        if not scope.operator:
+            raise Refusal(FORBIDDEN, "only an Operator or Administrator of Slurm may restore a rule: see sacctmgr")
+        rule = next((one for one in self._parts.rules.rules if one.name == name), None)
+        if rule is None:
+            raise Refusal(NOT_FOUND, f"no rule {name!r:.80} is in use: see gpuwaste rules list")
+        if not self._parts.demotions.restore(rule, scope.user, self._clock.utc_s()):
+            raise Refusal(CONFLICT, f"rule {name} is in mode {rule.head.mode}: nothing is changed")
+        return RuleRestored(name=name, mode=rule.head.mode)
 
     def _subject(
         self, db: Database, rule: Rule, subject: Subject, held: dict[int, float | None], now: int
     ) -> SubjectLook:
         values = part_values(db, rule, subject.place)
+        keep = self._kept(rule, subject, now)
         matching = subject.place in held
         before = self._parts.ladder(rule, subject.key)
         step = None
@@ -160,12 +193,14 @@ class RuleReads(Part):
             own = None if ladder.began is None else float(now - ladder.began)
             held_s = own if held[subject.place] is None else held[subject.place]
             rests = at_rest(rule, datetime.fromtimestamp(now))  # noqa: DTZ006 the site's own time is meant
-            step = None if rests or exemption(rule, subject) else due(rule, ladder, now, held[subject.place])
+            waits = rests or exemption(rule, subject) or keep
+            step = None if waits else due(rule, ladder, now, held[subject.place])
         return SubjectLook(
             subject=subject.key,
             printed_id=subject.printed_id,
             matches=matching,
             exempt=exemption(rule, subject),
+            kept=keep,
             held_s=held_s,
             steps_done=before.step if before else 0,
             due="" if step is None else rule.steps[step].action,
@@ -175,11 +210,40 @@ class RuleReads(Part):
             ],
         )
 
+    def _kept(self, rule: Rule, subject: Subject, now: int) -> str:
+        """Return why the rule waits for a run, "" if it does not."""
+        if subject.run is None or not rule.head.keep:
+            return ""
+        keep = self._keeps.active([subject.run], now).get(subject.run)
+        return "" if keep is None else kept_words(keep)
+
     def _known_cluster(self) -> str:
         cluster = self._cluster()
         if not cluster:
             raise Refusal(LATER, "the cluster's name is not known yet: try again later")
         return cluster
+
+
+def _live(found: LivePrecision | None) -> LiveShare | None:
+    if found is None:
+        return None
+    low, high = found.interval or (None, None)
+    counts = {name: getattr(found, name) for name in ("judged", "wrong", "wrong_kept", "unappealed", "unknown")}
+    return LiveShare(**counts, precision=found.precision, precision_low=low, precision_high=high)
+
+
+def _demotion(found: Demotion | None, rule: Rule) -> dict[str, Any]:
+    demoted = found is not None and not found.restored and rule.head.mode == "notify"
+    return {"demoted": found.at, "demoted_why": found.words} if found is not None and demoted else {}
+
+
+def _at_last_step(found: ReplayDocument, rule: Rule) -> ReplayedShare:
+    last = max(step.after_s for step in rule.steps)
+    row = next((one for one in found.rows if one.after_s >= last), found.rows[-1])
+    return ReplayedShare(
+        start=found.start, end=found.end, judged=row.judged, precision=row.precision, precision_low=row.precision_low,
+        precision_high=row.precision_high,
+    )  # fmt: skip
 
 
 def _check(scope: Scope) -> None:

@@ -1,13 +1,15 @@
 """Replay: what a rule about idle GPUs would have done on history, judged by how each run went on.
 
-The facts are those of live rules (query job_facts), as of each instant; agents' data is read by the hour, or by the day
-if the hub has merged the hours. Budgets, quiet hours and cooldown are left out: they delay steps.
+Runs are not hit while they were kept (rule_keeps.py). The facts are those of live rules (query job_facts), as of each
+instant; agents' data is read by the hour, or by the day if the hub has merged the hours. Budgets, quiet hours and
+cooldown are left out: they delay steps.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gpuwaste.act.rules.rule_definition import Rule
+from gpuwaste.act.rules.rule_keeps import AskedShare, asked_rows, honour_keeps
 from gpuwaste.act.rules.rule_matching import EXEMPT_FACTS, exemption, subjects
 from gpuwaste.act.rules.rule_types import ReplayDocument, ReplayRow, ReplayUser
 from gpuwaste.core.bootstrap import BootstrapSample, interval
@@ -24,7 +26,13 @@ _FEWEST: Final = 5  # fewer users give no interval
 
 
 def replayed(  # noqa: PLR0917 what, and over which window
-    db: Database, rule: Rule, cluster: str, start: int, end: int, settings: LedgerSettings
+    db: Database,
+    rule: Rule,
+    cluster: str,
+    start: int,
+    end: int,
+    settings: LedgerSettings,
+    asked: AskedShare | None = None,
 ) -> ReplayDocument:
     """Return what a rule would have done between two instants, UTC seconds. Raises ConfigError, StoreError."""
     if rule.head.about != "running" or IDLE not in rule.names:
@@ -35,9 +43,11 @@ def replayed(  # noqa: PLR0917 what, and over which window
     window = {"from": start, "to": end}
     _find(db, cluster, window, afters, settings)
     _match(db, rule)
+    keeps = honour_keeps(db, afters, rule)
     hits = db.rows("replay_hits", {"afters": afters})
     tails = {row["user"]: row for row in db.rows("replay_tails", {**window, "shortest": AFTERS_S[0]})}
     last = max(step.after_s for step in rule.steps)
+    rows = [_row(after, [hit for hit in hits if hit["threshold_s"] == after], tails, rule) for after in afters]
     return ReplayDocument(
         name=rule.name,
         start=start,
@@ -45,7 +55,9 @@ def replayed(  # noqa: PLR0917 what, and over which window
         runs=_runs(db, cluster, window),
         idle_to_end=sum(row["runs"] for row in tails.values()),
         by_day_ratio=_by_day(db),
-        rows=[_row(after, [hit for hit in hits if hit["threshold_s"] == after], tails, rule) for after in afters],
+        rows=rows,
+        keeps=keeps,
+        asked=asked_rows(rows, rule, asked or AskedShare()),
         users=_users([hit for hit in hits if hit["threshold_s"] == max(last, AFTERS_S[0])]),
     )
 

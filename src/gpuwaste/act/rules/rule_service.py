@@ -11,7 +11,11 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from gpuwaste.act.actions.action_manager import ActionManager
 from gpuwaste.act.actions.action_parts import ActionParts
+from gpuwaste.act.keeps.keep_store import KeepStore
+from gpuwaste.act.keeps.kept_runs import Keeps
+from gpuwaste.act.rules.live_precision import LivePrecision
 from gpuwaste.act.rules.rule_definition import Rule
+from gpuwaste.act.rules.rule_demotions import RuleDemotions
 from gpuwaste.act.rules.rule_facts import ABOUTS, About
 from gpuwaste.act.rules.rule_file import RulesInUse
 from gpuwaste.act.rules.rule_ladder import GAP_S, Ladder
@@ -74,6 +78,7 @@ class RuleService(Part):
         xids: Collection[int] = (),
         model: Callable[[], ModelMoment] = ModelMoment,
         hold_out: HoldOut | None = None,
+        keeps: Keeps | None = None,
     ) -> None:
         """Read the rules; `every_s` is the time between two passes.
 
@@ -82,6 +87,7 @@ class RuleService(Part):
         self.store = RuleStore(store)
         self.rules = RulesInUse(directory)
         self.figures = RuleFigures()
+        self.demotions = RuleDemotions(store)
         self._hub_store = store
         self._events = EventStore(store, clock)
         self._clock = clock
@@ -92,6 +98,7 @@ class RuleService(Part):
         self._model = model
         self._hold_out = hold_out or HoldOut()
         self._every_s = max(every_s, 1.0)
+        self.keeps = keeps or Keeps(KeepStore(store, clock))
         self._known: dict[tuple[str, str], Ladders] | None = None
         self._withdrawals = Withdrawals()
         self.worker = Worker("rules", self._turn, clock)
@@ -111,12 +118,14 @@ class RuleService(Part):
             xids=[int(number) for number in config.agent.health_xids if number.isdecimal()],
             model=lambda: _in_use(predictions.health()),
             hold_out=parts.get(HoldOut),
+            keeps=parts.get(Keeps),
         )
 
     def step(self) -> list[RulePass]:
         """Evaluate the rules once. Raises StoreError."""
         self.rules.refresh()
-        cluster, rules = self._cluster(), self.rules.rules
+        self.keeps.spare([rule.name for rule in self.rules.rules if not rule.head.keep])
+        cluster, rules = self._cluster(), self._judged_rules()
         if not cluster or not rules:
             self._sink.drop(judged(self._sink.waiting(), (), {}, self.rules.removed).dropped)
             return []
@@ -124,7 +133,8 @@ class RuleService(Part):
         now = self._clock.utc_s()
         last = self.store.last_pass()
         gap = last is None or not 0 <= now - last <= GAP_S
-        at = PassInstant(now, datetime.fromtimestamp(now), gap, self._hold_out)  # noqa: DTZ006 the site's own time
+        kept = self._kept(now if last is None else min(last, now))
+        at = PassInstant(now, datetime.fromtimestamp(now), gap, self._hold_out, kept)  # noqa: DTZ006 the site's time
         ladders, dropped = self._ladders(rules, now)
         spent = self._spent(rules, now)
         told, seq = self._told(rules)
@@ -140,6 +150,13 @@ class RuleService(Part):
         self._known = known
         self._note(passes, now, (self._clock.mono_us() - began) / 1e6)
         return passes
+
+    def _judged_rules(self) -> list[Rule]:
+        """Return the rules with their modes, once those that are misjudged too often are back in mode notify."""
+        rules = self.rules.rules
+        if mails := self.demotions.judge(rules, self._clock.utc_s()):
+            self._sink.intend(mails)
+        return self.demotions.in_force(rules)
 
     def make_facts(self, db: Database, about: About, cluster: str, now: int) -> None:
         """Make temp table facts of now. Raises StoreError."""
@@ -159,7 +176,8 @@ class RuleService(Part):
 
     def metrics(self) -> Iterator[Metric]:
         """Return the metrics."""
-        return families(self.figures, len(self.rules.rules), len(self.rules.errors))
+        yield from families(self.figures, len(self.rules.rules), len(self.rules.errors))
+        yield from precision_families(self.demotions.live)
 
     def _ladders(self, rules: Sequence[Rule], now: int) -> tuple[dict[str, Ladders], set[tuple[str, str]]]:
         """Return the ladders of each rule, and those of other versions, which are dropped."""
@@ -179,6 +197,10 @@ class RuleService(Part):
         dropped = {(key[0], subject) for key, found in self._known.items() if key not in current for subject in found}
         self._known = {key: found for key, found in self._known.items() if key in current}
         return {rule.name: self._known.setdefault((rule.name, rule.hash), {}) for rule in rules}, dropped
+
+    def _kept(self, last: int) -> dict[str, int]:
+        """Return until when runs are kept, now or at some time since the last pass."""
+        return {key: keep.until for key, keep in self.keeps.since(last).items()}
 
     def _spent(self, rules: Sequence[Rule], now: int) -> Mapping[str, StepsSpent]:
         hashes, spent = {rule.name: rule.hash for rule in rules}, {rule.name: StepsSpent() for rule in rules}
@@ -269,6 +291,26 @@ def _changes(
 
 def _in_use(found: PredictionHealth) -> ModelMoment:
     return ModelMoment(found.model, found.model_hash, found.created)
+
+
+def precision_families(live: Mapping[str, LivePrecision]) -> Iterator[Metric]:
+    """Yield the metrics of the rules' live precision."""
+    share = GaugeMetricFamily(
+        "gpuwaste_hub_rule_precision",
+        "Share of the judged runs of the last 90 days that a rule judged right, 0 to 1; absent: none is judged.",
+        labels=["rule"],
+    )
+    runs = GaugeMetricFamily(
+        "gpuwaste_hub_rule_judged_runs", "Runs that a rule hit in the last 90 days.", labels=["rule", "outcome"]
+    )
+    for rule, found in sorted(live.items()):
+        if found.precision is not None:
+            share.add_metric([rule], found.precision)
+        right = found.judged - found.wrong
+        for outcome, count in (("right", right), ("wrong", found.wrong), ("unknown", found.unknown)):
+            runs.add_metric([rule, outcome], count)
+    yield share
+    yield runs
 
 
 @dataclass(slots=True)

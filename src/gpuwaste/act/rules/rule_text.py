@@ -9,6 +9,7 @@ from gpuwaste.act.rules.rule_types import (
     ReplayRow,
     ReplayUser,
     RulesDocument,
+    RuleStanding,
     SubjectLook,
 )
 from gpuwaste.core.units import HOUR_S, GpuTimeUnit, say_duration, say_percent
@@ -30,15 +31,39 @@ def rules_text(document: RulesDocument, look: Look) -> str:
                 f"  {'':24}  30 days: {row.steps_30d:,} steps ({row.recorded_30d:,} only recorded) for"
                 f" {row.subjects_30d:,} subjects of {row.users_30d:,} users{last}"
             )
+        lines += [f"  {'':24}  {line}" for line in _precision(row, look)]
     if not document.rules:
         lines.append("no rules in use: the hub takes no actions")
     lines += [f"  not loaded: {one_line(error)}" for error in document.errors]
     return "\n".join(lines) + "\n"
 
 
+def _precision(row: RuleStanding, look: Look) -> list[str]:
+    """Return how often a rule was right, live beside the last replay, and whether it was demoted for it."""
+    lines = []
+    if row.demoted is not None:
+        since = local_time(row.demoted, look.zone)
+        lines.append(f"mode act in its file, notify since {since}: {one_line(row.demoted_why)};")
+        lines.append(f"to act again: gpuwaste rules restore {row.name}")
+    if live := row.live:
+        said = f"live precision {percent(live.precision)} ({_interval(live.precision_low, live.precision_high)})"
+        lines.append(f"{said}: {live.wrong:,} of {live.judged:,} judged runs wrong, {live.unknown:,} not judged")
+        if live.unappealed:
+            lines.append(f"{live.unappealed:,} judged runs were ended by the rule, and nobody appealed")
+    if replayed := row.replayed:
+        interval = _interval(replayed.precision_low, replayed.precision_high)
+        window = f"{local_time(replayed.start, look.zone)[:10]} to {local_time(replayed.end, look.zone)[:10]}"
+        lines.append(f"replayed {percent(replayed.precision)} ({interval}), {replayed.judged:,} runs, {window}")
+    if row.precision_floor and (row.live or row.demoted is not None):
+        lines.append(f"floor {percent(row.precision_floor)}")
+    return lines
+
+
 def look_text(document: LookDocument, look: Look) -> str:
     """Render the parts of a rule's condition, with their values for each run of the question."""
     lines = look.title(f"Rule {fit(document.name, 40)}") if look.header else []
+    if document.demoted:
+        lines.append(f"  in mode notify, though its file has act: {one_line(document.demoted)}")
     lines.append(f"  mode {document.mode}; {document.matching:,} of {document.candidates:,} match now")
     for one in document.found:
         lines += ["", f"  {one.printed_id}  {one.subject}"]
@@ -58,6 +83,7 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
     )
     lines += look.heading("By delay")
     lines += _delays(document.rows, look)
+    lines += _keeps(document, look)
     if document.users:
         lines += [*look.heading("Users, at the rule's last step"), *_users(document.users, look)]
     notes = [
@@ -95,6 +121,29 @@ def _delays(rows: Sequence[ReplayRow], look: Look) -> list[str]:
     return [*lines, f"  FREED and LOST in {unit.name}"] if look.header and rows else lines
 
 
+def _keeps(document: ReplayDocument, look: Look) -> list[str]:
+    """Return what recorded keeps changed, and what more of them would."""
+    lines: list[str] = []
+    for row in document.keeps:
+        if row.step:
+            unit = GpuTimeUnit.of([row.spared_gpu_h * HOUR_S, row.not_freed_gpu_h * HOUR_S])
+            kept, spared = (unit.words(hours * HOUR_S) for hours in (row.not_freed_gpu_h, row.spared_gpu_h))
+            lines += look.bullet(
+                f"{row.step} after {say_duration(row.after_s)}: {row.hits:,} runs were kept then, {row.avoided:,} of"
+                f" them never hit; the hit would have been right for {row.right:,} ({kept} not freed) and wrong for"
+                f" {row.wrong:,} ({spared} not lost)"
+            )
+    for one in document.asked:
+        if one.share:
+            lost = GpuTimeUnit.of([one.lost_gpu_h * HOUR_S]).words(one.lost_gpu_h * HOUR_S)
+            who = "measured" if one.measured else "assumed"
+            lines += look.bullet(
+                f"had {say_percent(one.share)} of the owners of wrongly hit jobs requested a keep ({who}):"
+                f" {one.wrong:.1f} wrong, precision {percent(one.precision)}, lost {lost}"
+            )
+    return [*look.heading("Keeps"), *lines] if lines else []
+
+
 def _users(rows: Sequence[ReplayUser], look: Look) -> list[str]:
     unit = GpuTimeUnit.of(row.freed_gpu_h * HOUR_S for row in rows)
     return look.fitted(
@@ -112,6 +161,8 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _verdict(one: SubjectLook) -> str:
+    if one.kept:
+        return one_line(one.kept)
     if one.exempt:
         return f"skipped: exempt by {one.exempt}"
     if not one.matches:

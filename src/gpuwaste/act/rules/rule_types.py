@@ -17,6 +17,30 @@ class RuleQuestion(Struct, kw_only=True, frozen=True):
     end: Annotated[int, Meta(ge=0, le=2**40, description="UTC seconds; for a replay.")] = 0
 
 
+class LiveShare(Struct, kw_only=True, frozen=True):
+    """How often a rule was right, by how the runs that it hit went on; a run counts once."""
+
+    judged: Annotated[int, Meta(description="Runs whose outcome is known.")]
+    wrong: Annotated[int, Meta(description="Judged runs of which a GPU worked again, or whose appeal was upheld.")]
+    wrong_kept: Annotated[int, Meta(description="Runs of `wrong` that had been kept.")]
+    unappealed: Annotated[int, Meta(description="Judged runs that the rule ended, and nobody appealed.")]
+    unknown: Annotated[int, Meta(description="Runs whose outcome is not known, or not yet.")]
+    precision: MaybeRatio
+    precision_low: MaybeRatio
+    precision_high: MaybeRatio
+
+
+class ReplayedShare(Struct, kw_only=True, frozen=True):
+    """The precision of a rule at its last step, by the last replay since the start of the hub."""
+
+    start: Utc
+    end: Utc
+    judged: int
+    precision: MaybeRatio
+    precision_low: MaybeRatio
+    precision_high: MaybeRatio
+
+
 class RuleStanding(Struct, kw_only=True, frozen=True):
     """A rule in use."""
 
@@ -32,6 +56,11 @@ class RuleStanding(Struct, kw_only=True, frozen=True):
     subjects_30d: Annotated[int, Meta(description="Different jobs or nodes of these steps.")]
     users_30d: Annotated[int, Meta(description="Different users of these steps.")]
     last: MaybeUtc
+    live: Annotated[LiveShare | None, Meta(description="Of the last 90 days; null: the rule has hit no run.")] = None
+    replayed: Annotated[ReplayedShare | None, Meta(description="null: not replayed since the start of the hub.")] = None
+    precision_floor: Annotated[float, Meta(description="Below it the rule goes back to mode notify; 0: never.")] = 0.0
+    demoted: Annotated[MaybeUtc, Meta(description="Since when it is in mode notify, though its file has act.")] = None
+    demoted_why: str = ""
 
 
 class RulesDocument(Document, kw_only=True, frozen=True):
@@ -61,6 +90,7 @@ class SubjectLook(Struct, kw_only=True, frozen=True):
     printed_id: str
     matches: bool
     exempt: Annotated[str, Meta(description="Why the rule skips this subject; empty: not skipped.")]
+    kept: Annotated[str, Meta(description="Until when the rule waits, for whom and why; empty: not kept.")] = ""
     held_s: Annotated[
         float | None, Meta(description="Seconds for which the condition has held; null: it does not hold.")
     ]
@@ -80,6 +110,16 @@ class LookDocument(Document, kw_only=True, frozen=True):
     matching: Annotated[int, Meta(description="Jobs or nodes that match now.")]
     candidates: Annotated[int, Meta(description="Jobs or nodes that were checked.")]
     found: list[SubjectLook]
+    demoted: Annotated[str, Meta(description="Why the rule is in mode notify, though its file has act.")] = ""
+
+
+class RuleRestored(Document, kw_only=True, frozen=True):
+    """A rule that has the mode of its file again."""
+
+    document: Literal["rule-restored"] = "rule-restored"
+    schema: int = 1
+    name: str
+    mode: Literal["observe", "notify", "act"]
 
 
 class ReplayRow(Struct, kw_only=True, frozen=True):
@@ -99,6 +139,31 @@ class ReplayRow(Struct, kw_only=True, frozen=True):
     recall_high: MaybeRatio
     freed_gpu_h: Annotated[float, Meta(description="GPU-hours from the hit to the end of the runs that stayed idle.")]
     lost_gpu_h: Annotated[float, Meta(description="GPU-hours from the hit to the end of the runs that woke up.")]
+
+
+class ReplayKept(Struct, kw_only=True, frozen=True):
+    """What recorded keeps changed of the hits with one delay."""
+
+    after_s: int
+    step: Annotated[str, Meta(description="The rule's own action at this delay; empty: none.")]
+    hits: Annotated[int, Meta(description="Runs that would have been hit while they were kept.")]
+    avoided: Annotated[int, Meta(description="Runs of these that were not hit after the keep either.")]
+    right: Annotated[int, Meta(description="Ended runs of `hits` that stayed idle: the hit would have been right.")]
+    wrong: Annotated[int, Meta(description="Ended runs of `hits` of which a GPU was active again.")]
+    not_freed_gpu_h: Annotated[float, Meta(description="GPU-hours that keeps of the runs in `right` cost.")]
+    spared_gpu_h: Annotated[float, Meta(description="GPU-hours that keeps of the runs in `wrong` left to them.")]
+
+
+class ReplayAsked(Struct, kw_only=True, frozen=True):
+    """The last step, had a share of the owners of wrongly hit runs requested a keep."""
+
+    share: Annotated[Ratio, Meta(description="Share of the owners who requested a keep.")]
+    measured: Annotated[bool, Meta(description="Whether the shares are the site's own: the share and its 95 % ends.")]
+    after_s: int
+    wrong: Annotated[float, Meta(description="Wrong hits that would be left.")]
+    precision: MaybeRatio
+    freed_gpu_h: float
+    lost_gpu_h: float
 
 
 class ReplayUser(Struct, kw_only=True, frozen=True):
@@ -123,4 +188,10 @@ class ReplayDocument(Document, kw_only=True, frozen=True):
     by_day_ratio: Annotated[Ratio, Meta(description="Share of the GPU time that is stored only by day.")]
     interval: Annotated[str, Meta(description="How the intervals were made.")] = "bootstrap over users, 95 %"
     rows: list[ReplayRow]
+    keeps: Annotated[
+        list[ReplayKept], Meta(description="What recorded keeps changed; delays without any left out.")
+    ] = []  # noqa: RUF012 copied
+    asked: Annotated[
+        list[ReplayAsked], Meta(description="By share of the owners who had requested a keep, 0 first.")
+    ] = []  # noqa: RUF012 copied
     users: Annotated[list[ReplayUser], Meta(description="The 20 with the most hits at the last step.")]

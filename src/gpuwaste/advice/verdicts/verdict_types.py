@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, defstruct, to_builtins
 from gpuwaste.core.codec import annotated
 from gpuwaste.core.fields import DatedDocument, Interval, Name, Number, Recorded, Table, Utc
 from gpuwaste.jobs.verdict import Verdict
-from gpuwaste.ledger.reports.job_types import Dispute
+from gpuwaste.ledger.reports.job_types import Appeal
 
 MAX_VERDICTS: Final = 10_000
 
@@ -92,7 +92,7 @@ class VerdictsDocument(DatedDocument, kw_only=True, frozen=True):
     start: Utc
     end: Utc
     verdicts: list[VerdictRow]
-    disputes: Annotated[list[Dispute], Meta(description="Newest disputes by job owners; for operators.")] = []  # noqa: RUF012 copied
+    appeals: Annotated[list[Appeal], Meta(description="Newest appeals of job owners; for operators.")] = []  # noqa: RUF012 copied
 
     def table(self, _: str = "") -> Table:
         """Return the verdicts; lists are one cell."""

@@ -40,12 +40,12 @@ def score(reading: Reading, scope: Scope, question: ScoreQuestion) -> ScoreDocum
 
 
 def _document(asked: PageRequest) -> VerdictsDocument:
-    """Return the verdicts of the last days; for operators, with owners' disputes of judgements."""
-    from gpuwaste.ledger.dispute_service import Disputes
+    """Return the verdicts of the last days; for operators, with owners' appeals."""
+    from gpuwaste.ledger.appeals.appeal_service import Appeals
 
     page_number(asked.query)  # an invalid one is rejected before anything is read
     document = _verdicts(asked.reading).recent(asked.scope, asked.form)
-    return replace(document, disputes=asked.reading.get(Disputes).newest()) if asked.scope.everything else document
+    return replace(document, appeals=asked.reading.get(Appeals).newest()) if asked.scope.everything else document
 
 
 def _page(asked: PageRequest, document: VerdictsDocument) -> str:

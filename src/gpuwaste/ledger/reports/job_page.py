@@ -78,6 +78,7 @@ def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
         start=start,
         end=max((run.end or document.generated for run in started), default=start),
         running=any(run.running for run in runs),
+        keepable=any(run.end is None and (frame.operator or run.user == frame.user) for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=comparisons(runs[0]),
         held_cpus=runs[0].cpus if len(runs) == 1 and len(nodes) == 1 else None,

@@ -39,13 +39,16 @@ def job(reading: Reading, scope: Scope, question: PrintedJobQuestion) -> JobDocu
 
 
 def _document(asked: PageRequest) -> JobDocument:
-    """Return a job, array or het job with its hours and its owner's statement on the judgement."""
-    from gpuwaste.ledger.dispute_service import Disputes
+    """Return a job, array or het job with its hours, its owner's appeals and its keeps."""
+    from gpuwaste.ledger.appeals.appeal_service import Appeals
+    from gpuwaste.ledger.run_keeps import RunKeeps
     from gpuwaste.slurm.run_key import RunKey
 
     found = _queries(asked.reading).job(asked.scope, asked.name, hours=True)
     runs = [RunKey(run.cluster, run.job_id, run.start) for run in found.runs if run.start is not None]
-    return replace(found, disputes=asked.reading.get(Disputes).of(runs))
+    kept = asked.reading.get(RunKeeps).kept(runs, asked.reading.now())
+    appeals = asked.reading.get(Appeals).of(runs, staff=asked.scope.everything)
+    return replace(found, appeals=appeals, kept=kept)
 
 
 def _page(asked: PageRequest, document: JobDocument) -> str:

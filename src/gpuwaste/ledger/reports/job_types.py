@@ -192,14 +192,35 @@ class SaidAgain(PartOfRun, kw_only=True, frozen=True):
     usual: Annotated[bool, Meta(description="Whether all of the user's last jobs like it reached their limits.")]
 
 
-class Dispute(Struct, kw_only=True, frozen=True):
-    """What the owner of runs says of their judgement."""
+AppealKind = Literal["judgement", "verdict", "action"]
 
-    printed_id: Annotated[str, Meta(description="Of the first of the runs.")]
+
+class Appeal(Struct, kw_only=True, frozen=True):
+    """What the owner of runs says of their judgement, of advice or of an action, and the reply."""
+
+    id: str
+    kind: Annotated[AppealKind, Meta(description="The figures of the job, advice at sbatch, or an action of a rule.")]
+    about: Annotated[str, Meta(description="Id of the verdict or action; empty: the figures of the job.")]
+    printed_id: Annotated[str, Meta(description="Of the first of the runs; empty: the job was rejected at sbatch.")]
     user: str
     at_utc: Utc
     words: str
     runs: Annotated[int, Meta(description="Of how many runs.")]
+    evidence: Annotated[str, Meta(description="What was known then, as JSON; empty for users.")]
+    status: Literal["open", "closed"]
+    outcome: Annotated[Literal["", "upheld", "dismissed"], Meta(description="Empty: open.")]
+    reply: str
+    replied_by: str
+    replied_utc: MaybeUtc
+
+
+class KeptRun(Struct, kw_only=True, frozen=True):
+    """A run for which the site's rules wait."""
+
+    printed_id: str
+    asked_by: Annotated[str, Meta(description="The owner, a coordinator of the account, or an operator.")]
+    until: Utc
+    reason: str
 
 
 class Neighbour(Struct, kw_only=True, frozen=True):
@@ -241,7 +262,8 @@ class JobDocument(Document, kw_only=True, frozen=True):
     said_again: Annotated[
         list[SaidAgain], Meta(description="What was predicted while it ran, the oldest first; [hub] rescore.")
     ] = []  # noqa: RUF012 copied
-    disputes: Annotated[list[Dispute], Meta(description="The owner's dispute.")] = []  # noqa: RUF012 copied
+    appeals: Annotated[list[Appeal], Meta(description="Appeals of the owner, where requested.")] = []  # noqa: RUF012 copied
+    kept: Annotated[list[KeptRun], Meta(description="Runs for which the site's rules wait now, where requested.")] = []  # noqa: RUF012 copied
     hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where requested; the first 64.")] = []  # noqa: RUF012 copied
     neighbours: Annotated[
         Neighbours | None, Meta(description="Of the newest run, where requested; null: not known.")

@@ -152,9 +152,12 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         ),
         "until the next pass, a day at most", owner="user", own_rows=Erase.DELETE, other_rows=Erase.DELETE,
     ),
-    "disputes": StoredTable(
-        _columns(person="user", typed="words", site="cluster", own="printed_id"),
-        Retention(_VERDICTS, "at_utc"), owner="user",
+    "appeals": StoredTable(
+        _columns(
+            person="user replied_by", typed="words evidence reply", site="cluster",
+            own="id printed_id kind about status outcome",
+        ),
+        Retention(_VERDICTS, "at_utc"), owner="user", blank={"evidence": "'{}'"},
     ),
     "told_events": StoredTable(
         _columns(mention="subject data", site="cluster", own="kind id"),
@@ -181,6 +184,13 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
     ),
     "campaigns": StoredTable(_columns(mention="text", own="name hash key_print"), FOREVER),
     "campaign_record": StoredTable(_columns(mention="words", own="campaign what hash"), FOREVER),
+    "keeps": StoredTable(
+        _columns(person="user asked_by", account="account", typed="reason", site="cluster", own="id printed_id"),
+        Retention(_VERDICTS, "at_utc"), owner="user",
+    ),
+    "rule_demotions": StoredTable(
+        _columns(person="restored_by", site="rule", own="hash"), "as long as the store; it says which rules may act"
+    ),
     "inlet_quarantine": StoredTable(
         _columns(mention="sent_id kind reason raw", site="inlet", own="digest"),
         Retention(_VERDICTS, "at_utc"), other_rows=Erase.DELETE,

@@ -18,6 +18,7 @@ from gpuwaste.ledger.reports.job_page import helpdesk_page, job_page
 from gpuwaste.ledger.reports.usage_page import UsageQuery, usage_page
 from gpuwaste.net.health_types import PredictionHealth
 from gpuwaste.show.environment import Frame, error_page
+from gpuwaste.show.environment import page as page_of
 
 FRAME: Final = Frame(user="alice", path="/me", accounts=("proj1",))
 ASKED: Final = UsageQuery("/me", documents.END - 7 * 86400, documents.END, 7)
@@ -36,6 +37,8 @@ PAGES: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any], str]]] = {
     "job": (documents.one_job, lambda found: job_page(found, FRAME)),
     "helpdesk": (documents.one_job, lambda found: helpdesk_page(found, "https://hub", FRAME)),
     "array": (lambda: documents.one_job("30"), lambda found: job_page(found, FRAME)),
+    "keeps": (documents.keeps, lambda found: page_of("keeps", FRAME, document=found)),
+    "appeals": (documents.appeals, lambda found: page_of("appeals", FRAME, document=found, may_reply=True)),
     "verdicts": (verdict_documents.listed, lambda found: verdicts_page(found, None, 1, FRAME)),
     "effects": (effect_documents.effects, lambda found: effects_page(found, FRAME)),
 }  # fmt: skip

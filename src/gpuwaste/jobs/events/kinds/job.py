@@ -32,6 +32,17 @@ class JobRescored(OfRun, frozen=True):
     model_hash: Annotated[str, Meta(description="Empty: from job history, without a model.")]
 
 
+class JobKept(OfRun, frozen=True):
+    """A run for which the rules wait."""
+
+    user: str
+    account: str
+    asked_by: Annotated[str, Meta(description="The owner, a coordinator of the account, or an operator.")]
+    since: Annotated[Int64, Meta(description="UTC seconds.")]
+    until: Annotated[Int64, Meta(description="UTC seconds.")]
+    reason: str
+
+
 class LimitNear(OfRun, frozen=True):
     """A running job that will probably reach its time limit."""
 
@@ -50,6 +61,7 @@ KINDS: Final = (
     EventKind("job.started", "A run has started.", RunTold),
     EventKind("job.rescored", "A running job was predicted again, at its start or 10 minutes later.", JobRescored),
     EventKind("job.limit_near", "A running job will probably reach its time limit.", LimitNear),
+    EventKind("job.kept", "A person requested that the rules wait for a running job.", JobKept),
     EventKind("job.ended", "A run has ended.", RunTold),
     EventKind("job.ledger", "New data on the GPUs of a run that had ended.", RunTold),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from gpuwaste.core.codec import Int64, Whole
+from gpuwaste.core.codec import Int64, Number, Whole
 from gpuwaste.jobs.events.event_kind import EventKind
 
 
@@ -29,4 +29,19 @@ class RuleFired:
     campaign: Annotated[str, Meta(description="The campaign that holds the step back; empty: none.")] = ""
 
 
-KINDS: Final = (EventKind("rule.fired", "A step of a rule is done, or would be in mode act.", RuleFired),)
+@dataclass(frozen=True, slots=True)
+class RuleDemoted:
+    """A rule that went back from act to notify, since too many of the runs that it hit were misjudged."""
+
+    rule: str
+    rule_hash: Annotated[str, Meta(description="Hash of the rule's file.")]
+    judged: Annotated[Whole, Meta(description="Runs whose outcome is known.")]
+    wrong: Annotated[Whole, Meta(description="Runs of these that were misjudged.")]
+    precision: Annotated[Number, Meta(description="0 to 1.")]
+    floor: Annotated[Number, Meta(description="The rule's precision_floor, 0 to 1.")]
+
+
+KINDS: Final = (
+    EventKind("rule.fired", "A step of a rule is done, or would be in mode act.", RuleFired),
+    EventKind("rule.demoted", "A rule went back to mode notify: its live precision is below its floor.", RuleDemoted),
+)

@@ -130,6 +130,34 @@ CREATE TABLE actions (
     answer VARCHAR NOT NULL -- Slurm's words
 );
 
+-- Runs for which the rules wait, because the owner, a coordinator or an operator requested it: one row for each run of an order.
+CREATE TABLE keeps (
+    id VARCHAR NOT NULL, -- of the order
+    cluster VARCHAR NOT NULL,
+    job_id BIGINT NOT NULL,
+    run_start BIGINT NOT NULL,
+    printed_id VARCHAR NOT NULL,
+    "user" VARCHAR NOT NULL, -- the owner of the run
+    account VARCHAR NOT NULL,
+    asked_by VARCHAR NOT NULL, -- whose budget it counts for
+    at_utc BIGINT NOT NULL,
+    since_utc BIGINT NOT NULL, -- when it begins to count: the end of the keep before, if that was active
+    until_utc BIGINT NOT NULL,
+    reason VARCHAR NOT NULL
+);
+
+-- Rules that went back from act to notify by themselves, since too many of their steps were misjudged.
+CREATE TABLE rule_demotions (
+    rule VARCHAR NOT NULL,
+    hash VARCHAR NOT NULL, -- of the rule's file: another one is not demoted
+    at_utc BIGINT NOT NULL,
+    judged BIGINT NOT NULL,
+    wrong BIGINT NOT NULL,
+    floor DOUBLE NOT NULL, -- its key precision_floor
+    restored_utc BIGINT NOT NULL, -- 0: not yet
+    restored_by VARCHAR NOT NULL
+);
+
 -- Which actor may act until when: one row, or none.
 CREATE TABLE actor_lease (
     name VARCHAR NOT NULL PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Advice: what was said of each submission and of running jobs, and what owners say of the judgement.
+-- Advice: what was said of each submission and of running jobs, and what owners contest.
 
 -- One row for each verdict, in the order in which they came. Ids rise with time (jobs/verdict.py), so the minima and
 -- maxima of each row group leave out what a page of ids does not need; like jobs and hours it has no PRIMARY KEY.
@@ -54,15 +54,23 @@ CREATE TABLE rescored (
     model_hash VARCHAR NOT NULL -- empty: by job history only
 );
 
--- What owners say of the judgement on their runs, the last word of each run. Kept as long as verdicts, for training and
--- budgets.
-CREATE TABLE disputes (
+-- What owners contest: the judgement on their runs, advice or an action of a rule, with the reply; a row for each run of an
+-- appeal, or one with job_id 0 for a rejected submission. Kept as long as verdicts, for training and budgets.
+CREATE TABLE appeals (
+    id VARCHAR NOT NULL,
     cluster VARCHAR NOT NULL,
     job_id BIGINT NOT NULL,
     run_start BIGINT NOT NULL,
     printed_id VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL, -- judgement, verdict, action
+    about VARCHAR NOT NULL, -- id of the verdict or action
     "user" VARCHAR NOT NULL,
     at_utc BIGINT NOT NULL,
     words VARCHAR NOT NULL,
-    PRIMARY KEY (cluster, job_id, run_start)
+    evidence VARCHAR NOT NULL, -- JSON: what was known then, for staff
+    status VARCHAR NOT NULL, -- open, closed
+    outcome VARCHAR NOT NULL, -- upheld, dismissed
+    reply VARCHAR NOT NULL,
+    replied_by VARCHAR NOT NULL,
+    replied_utc BIGINT NOT NULL -- 0: open
 );
