@@ -18,7 +18,8 @@ from gpuwaste.store.database import Database
 
 AFTERS_S: Final = (300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400)
 IDLE: Final = "ledger.idle_s"
-NOT_KEPT: Final = frozenset({"ledger.hang_s", "ledger.cpu_cores"})  # as of an instant of the past
+# As of an instant of the past:
+NOT_KEPT: Final = frozenset({"ledger.hang_s", "ledger.cpu_cores", "ledger.idle_nodes", "ledger.idle_nodes_s"})
 _USERS: Final = 20
 _FEWEST: Final = 5  # fewer users give no interval
 
