@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_matching import EXEMPT_FACTS, exemption, subjects
+from gpuwaste.act.rules.rule_rungs import delays_of, plans_of, replayed_ladders
 from gpuwaste.act.rules.rule_types import ReplayDocument, ReplayRow, ReplayUser
 from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.errors import ConfigError
@@ -33,8 +34,8 @@ def replayed(  # noqa: PLR0917 what, and over which window
     if lost := sorted(NOT_KEPT & set(rule.names)):
         raise ConfigError(f"{rule.name}: a replay has no {', '.join(lost)}: see what the rule records")
     afters = sorted({*AFTERS_S, *(step.after_s for step in rule.steps if step.after_s >= AFTERS_S[0])})
-    window = {"from": start, "to": end}
-    _find(db, cluster, window, afters, settings)
+    window, plans = {"from": start, "to": end}, plans_of(rule)
+    _find(db, cluster, window, sorted({*afters, *delays_of(plans)}), settings)
     _match(db, rule)
     hits = db.rows("replay_hits", {"afters": afters})
     tails = {row["user"]: row for row in db.rows("replay_tails", {**window, "shortest": AFTERS_S[0]})}
@@ -48,6 +49,7 @@ def replayed(  # noqa: PLR0917 what, and over which window
         by_day_ratio=_by_day(db),
         rows=[_row(after, [hit for hit in hits if hit["threshold_s"] == after], tails, rule) for after in afters],
         users=_users([hit for hit in hits if hit["threshold_s"] == max(last, AFTERS_S[0])]),
+        ladders=tuple(replayed_ladders(db, plans)),
     )
 
 
