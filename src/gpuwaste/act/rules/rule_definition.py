@@ -80,8 +80,8 @@ class RuleHead:
     )
     notify: Notice = _key(
         "before",
-        "none: in mode act a step that may end a job (cancel, requeue, signal, resubmit) needs no notify step to the"
-        " user before it.",
+        "none: in mode act a step by which a user may lose a run (cancel, requeue, shrink, checkpoint, signal,"
+        " lower_request, resubmit) needs no notify step to the user before it.",
     )
     quiet_hours: Hours = _key(NO_HOURS, 'Local hours without any step, "20:00-07:00"; it is done later.')
     expires: date = _key(NEVER, "Last day of the rule, a TOML date: 2027-03-31.")

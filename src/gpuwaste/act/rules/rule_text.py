@@ -137,9 +137,9 @@ def _costs(rows: Sequence[ReplayLadder] | Sequence[ReplayRung], unit: GpuTimeUni
     return [
         Column("FREED", [hours(row.freed_gpu_h) for row in rows]),
         Column("COST", [hours(row.cost_gpu_h) for row in rows]),
-        Column("AT LEAST", [hours(row.cost_low_gpu_h) for row in rows], rank=2),
+        Column("AT LEAST", [hours(row.cost_low_gpu_h) for row in rows], rank=1),
         Column("PER WRONG", [hours(row.freed_per_wrong_gpu_h) for row in rows]),
-        Column("SUBMIT", [f"{row.resubmitted:,}" for row in rows], rank=1),
+        Column("SUBMIT", [f"{row.resubmitted:,}" for row in rows], rank=2),
     ]
 
 
