@@ -50,7 +50,7 @@ class LadderPlan:
 
 def plans_of(rule: Rule) -> list[LadderPlan]:
     """Return the rule's own ladder and the usual ones, which end at the delay of its hardest step."""
-    own = [Rung(max(step.after_s, SHORTEST_S), step.action) for step in rule.steps]
+    own = [Rung(max(int(step.after_s), SHORTEST_S), step.action) for step in rule.steps]
     hardest = max(own, key=lambda rung: (actions()[rung.action].severity, rung.after_s))
     at, soft = hardest.after_s, max(hardest.after_s // 2, SHORTEST_S)
     return [

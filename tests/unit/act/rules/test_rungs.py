@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from tests.unit.act.rules.test_replay import END, row
 
 from gpuwaste.act.rules.rule_file import rule_from_toml
@@ -146,6 +147,7 @@ def test_drawn_runs_beside_the_plain_definition(store: HubStore, seed: int) -> N
     given = rule(("10m", "notify"), ("30m", "checkpoint"), ("60m", "shrink"), ("90m", "requeue"), ("2h", "cancel"))
     document = replay(store, given)
     plans = plans_of(given)
+    assert to_builtins(document)["ladders"][0]["name"] == "this rule"
     assert [one.name for one in document.ladders] == [plan.name for plan in plans]
     for found, plan in zip(document.ladders, plans, strict=True):
         same(found, plainly(runs, [(rung.after_s, rung.action) for rung in plan.rungs]))
