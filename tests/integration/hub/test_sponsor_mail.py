@@ -46,7 +46,7 @@ def test_the_coordinator_of_the_account_is_told(tmp_path: Path) -> None:
         assert tell() == (["carol@example.org"], "confirmed", "")
         to, status, reason = tell(account="proj9")
         assert (to, status) == ([], "moot")
-        assert reason.startswith("no sponsor is known of account proj9")
+        assert reason.startswith("the sponsor of account proj9 is unknown: ")
         assert tell(account="")[1] == "moot"
         assert tell(cluster="elsewhere")[:2] == ([], "moot"), "coordinators are those of the cluster"
 

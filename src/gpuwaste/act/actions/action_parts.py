@@ -197,7 +197,10 @@ class ActionMail:
         others = [user for user in known if user != row.user]
         account = f"account {row.account:.64}" if row.account else "the job's account"
         if not known:
-            return [], f"no sponsor is known of {account}: it has no coordinator, [notify] sponsor_file has none"
+            return (
+                [],
+                f"the sponsor of {account} is unknown: it has no coordinator, [notify] sponsor_file no line",
+            )
         if not others:
             return [], f"the only sponsor of {account} is the job's user"
         own = self._book.address_of(row.user)

@@ -53,7 +53,7 @@ class SponsorBook:
     ) -> None:
         """Raise ConfigError if the file cannot be used: a hub does not start with a file of no effect."""
         if command and not any(_PLACE in word for word in command[1:]):
-            raise ConfigError(f"[notify] sponsor_command: expected {_PLACE} in one of its arguments")
+            raise ConfigError(f"[notify] sponsor_command {command[0]!r:.60}: expected {_PLACE} in one of its arguments")
         self._coordinators = coordinators
         self._command = tuple(command)
 
