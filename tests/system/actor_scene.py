@@ -41,7 +41,10 @@ from gpuwaste.testing.runtime import shared_runtime
 if TYPE_CHECKING:
     from gpuwaste.net.request_signing import Checkers
 
-ALL = ("cancel", "comment", "drain", "extend_limit", "hold", "release", "requeue", "signal")
+ALL = (
+    *("cancel", "checkpoint", "comment", "drain", "extend_limit", "hold", "lower_request", "release", "requeue"),
+    *("shrink", "signal"),
+)
 ACTOR = "gpuwaste"  # of the cluster's users the one that is Operator
 
 

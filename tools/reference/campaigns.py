@@ -8,8 +8,9 @@ from gpuwaste.advice.policy.policy_file import Patterns
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """
-A campaign is one TOML file in `[common] campaigns_dir` (`/etc/gpuwaste/campaigns.d`); its name is the file's. The hosts of the hub and
-of the advisors have the same files and the same `[common] campaign_key_file`. What a campaign is for: [did it help?](../how-to/effect.md).
+A campaign is one TOML file in `[common] campaigns_dir` (`/etc/gpuwaste/campaigns.d`); its name is the file's. The
+hosts of the hub and of the advisors have the same files and the same `[common] campaign_key_file`. What a campaign is
+for: [did it help?](../how-to/effect.md).
 """
 
 
@@ -24,6 +25,6 @@ def page() -> str:
 
 
 def _shown(default: Any) -> str:
-    if default in {NO_DATE, "", 0, 0.0, ()} or (isinstance(default, Patterns) and not default):
+    if default in {NO_DATE, "", 0, ()} or (isinstance(default, Patterns) and not default):
         return "none"
     return code(str(default))

@@ -238,11 +238,15 @@ def _store(config: Config) -> None:
 
 
 def _notices(config: Config) -> None:
+    from gpuwaste.act.notify.account_sponsors import AccountCoordinators, SponsorBook
     from gpuwaste.act.notify.mail_addresses import AddressBook
     from gpuwaste.act.notify.notify_settings import NotifySettings
 
     NotifySettings.from_config(config.notify)
     AddressBook(config.notify.address)
+    file = Path(config.notify.sponsor_file)  # whether it exists here is for the host's own check
+    sponsors = file if config.notify.sponsor_file and file.exists() else None
+    SponsorBook(AccountCoordinators().coordinators, sponsors, config.notify.sponsor_command)
 
 
 def _rescoring(config: Config) -> None:

@@ -32,6 +32,7 @@ _FILES: Final = (
     (Role.HUB, "notify", "smtp_password_file"),
     (Role.HUB, "notify", "smtp_ca"),
     (Role.HUB, "notify", "address_file"),
+    (Role.HUB, "notify", "sponsor_file"),
     (Role.HUB, "notify", "opt_out_file"),
     (Role.ADVISOR, "advisor", "tls_key"),
     (Role.ADVISOR, "common", "token_file"),

@@ -23,6 +23,7 @@ _SUFFIX: Final = ".toml"
 def check(options: argparse.Namespace, config: Config) -> int:
     """Print what each rule does, or every bad file's error; returns the exit code."""
     from gpuwaste.act.rules.rule_file import load_files
+    from gpuwaste.act.rules.rule_rungs import order_notes
 
     files = checked_files(options.paths, Path(config.hub.rules_dir), HubConfig().rules_dir, "rules")
     found = load_files(files)
@@ -32,6 +33,8 @@ def check(options: argparse.Namespace, config: Config) -> int:
         steps = ", ".join(step.words for step in rule.steps)
         head = rule.head
         sys.stdout.write(f"{rule.name}: {head.mode}, about {head.about}, approve {head.approve}: {steps}\n")
+        for note in order_notes(rule):
+            sys.stdout.write(f"  note: {note}\n")
     if not files:
         sys.stdout.write("no rules: the hub does nothing\n")
     return EXIT_BAD if found.errors else 0

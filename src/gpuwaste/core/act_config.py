@@ -58,6 +58,12 @@ class NotifyConfig:
     address_command: tuple[str, ...] = key(
         (), "Command that prints the address, such as getent passwd {user}; run before the pattern is used."
     )
+    sponsor_file: str = key(
+        "", 'TOML file with the sponsors of accounts, lines ACCOUNT = "user" or a list; others: their coordinators.'
+    )
+    sponsor_command: tuple[str, ...] = key(
+        (), "Command that prints the sponsors of {account}, for accounts that sponsor_file does not list."
+    )
     opt_out_file: str = key(
         "", "File with names of users who get no digest, one per line, in addition to those who opted out."
     )

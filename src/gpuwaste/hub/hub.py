@@ -21,12 +21,13 @@ from gpuwaste.hub.inbox_parts import InboxParts
 from gpuwaste.hub.inbox_room import InboxRoom
 from gpuwaste.hub.mount import HubReading
 from gpuwaste.hub.retention import TableRetention
+from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.store_choice import open_store
 from gpuwaste.net.metrics_server import ProgramCollector
 from gpuwaste.store.hub.hub_store import HubStore
 
 _T = TypeVar("_T")
-_OWN: Final[tuple[type[Part], ...]] = (TableRetention, InboxParts, Backups, HubHealth)
+_OWN: Final[tuple[type[Part], ...]] = (Roles, TableRetention, InboxParts, Backups, HubHealth)
 _SECTIONS: Final = ("common", "hub", "web", "analytics", "models", "energy")
 
 

@@ -2,21 +2,19 @@
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
+from gpuwaste.act.notify.account_sponsors import AccountCoordinators
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.parts import Part, Parts, Reloads
-from gpuwaste.core.scope import Scope
+from gpuwaste.core.parts import Parts, Reloads
+from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.slurm.clients.client import SlurmClient
 from gpuwaste.slurm.site.associations import coordinated
-
-if TYPE_CHECKING:
-    from gpuwaste.core.scope import ClusterAccount
 
 REFRESH_S: Final = 300.0
 RETRY_S: Final = 15.0
@@ -27,7 +25,7 @@ _STALE: Final = log_event.warning(
 )
 
 
-class Roles(Part):
+class Roles(AccountCoordinators):
     """sacctmgr's answers, kept for minutes, longer while Slurm is down; without an answer there is no right."""
 
     def __init__(
@@ -60,12 +58,20 @@ class Roles(Part):
 
     def scope(self, user: str) -> Scope:
         """Return what the user may read now; queries Slurm where the answers are too old."""
-        if not self._asked or self._clock.mono_us() >= self._next_us:
-            self.refresh()
+        self._renew()
         operator = self._levels.get(user, "").lower() in _ALL
         everything = operator or bool(self._staff and self._staff & self._groups_of(user))
         accounts = frozenset(account for account, users in self._coordinators.items() if user in users)
         return Scope(user, everything, accounts, operator=operator)
+
+    def coordinators(self, cluster: str, account: str) -> frozenset[str]:
+        """Return who coordinates an account of a cluster now; queries Slurm where the answers are too old."""
+        self._renew()
+        return self._coordinators.get(ClusterAccount(cluster, account), frozenset())
+
+    def _renew(self) -> None:
+        if not self._asked or self._clock.mono_us() >= self._next_us:
+            self.refresh()
 
     def set_staff(self, groups: Collection[str]) -> None:
         """Let the members of these groups read everything from now on; for any thread."""

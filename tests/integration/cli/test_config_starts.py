@@ -173,6 +173,20 @@ CASES: list[tuple[str, str, str, str]] = [
     ("store.lake_s3", "lake_s3_endpoint", f'{_KEYS}lake_s3_endpoint = "s3"', "expected https://HOST[:PORT]"),
     ("store.lake_s3", "lake_s3_region", f'{_KEYS}lake_s3_region = "a b"', "such as us-east-1"),
     ("act.notify.mail_addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
+    (
+        "act.notify.account_sponsors",
+        "sponsor_command",
+        '[notify]\nsponsor_command = ["/bin/echo"]',
+        "expected {account} in one of its arguments",
+    ),
+    ("act.notify.account_sponsors", "users, ", '[notify]\nsponsor_file = "{crowd}"', "11 users, 10 at most"),
+    ("act.notify.account_sponsors", "accounts, ", '[notify]\nsponsor_file = "{accounts}"', "50001 accounts, 50000"),
+    (
+        "act.notify.account_sponsors",
+        "expected a user",
+        '[notify]\nsponsor_file = "{sponsors}"',
+        "expected a user such as",
+    ),
     ("core.day_hours", "expected hours", '[notify]\nquiet_hours = "20-7"', "found '20-7': write \"20:00-07:00\""),
     ("core.day_hours", "is not a time range", '[notify]\nquiet_hours = "20:00-20:00"', "is not a time range"),
     ("act.notify.notify_settings", "[notify] at", '[notify]\nat = "8"', "expected a time of the day"),
@@ -310,6 +324,9 @@ FILES = {
     "token": b"t" * 20,
     "twice": b"gpu1 " + b"t" * 20 + b"\ngpu2 " + b"t" * 20 + b"\n",
     "open": b"gpu1 " + b"t" * 20,
+    "sponsors": b"proj1 = 7\n",
+    "crowd": b"proj1 = [" + b'"u",' * 11 + b"]\n",
+    "accounts": b"".join(b"a%d = []\n" % number for number in range(50_001)),
     "keys": b"[default]\naws_access_key_id = a\naws_secret_access_key = b\n",
 }
 

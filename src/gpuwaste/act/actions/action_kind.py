@@ -209,6 +209,7 @@ class ActionKind:
     `needs` is the AdminLevel of the actor's user in sacctmgr, or "program" if a site program acts. `undo` is how to
     undo it, "" if it cannot be undone. `ends_runs` is whether a user may lose a run by it, `protects` whether it keeps
     a user from losing work: no campaign holds it back.
+    `severity` orders the steps of a ladder, the one with the least regret first: 0 takes nothing from a job.
     """
 
     name: str
@@ -220,11 +221,19 @@ class ActionKind:
     options: tuple[ActionOption, ...] = ()
     ends_runs: bool = False
     protects: bool = False
+    severity: int = 0
+    together: Callable[[Mapping[str, str]], str] = lambda _: ""
+    """Checks the options together; each is good by itself. Returns the error, "" for none."""
 
     @property
     def final(self) -> bool:
         """Whether it makes a change that cannot be undone; a mail changes nothing."""
         return self.execution is not None and not self.undo
+
+    @property
+    def warned(self) -> bool:
+        """Whether it waits for the mail that a rule sends before it, and a resumed job is warned again before it."""
+        return self.final or self.ends_runs
 
     def problem(self, options: Mapping[str, str]) -> str:
         """Return the error in the options of a rule's action, "" for none."""
@@ -240,7 +249,8 @@ class ActionKind:
             wrong = option.check(given) if name in options else ""
             if wrong:
                 return f"{self.name}: option {name}: {wrong}"
-        return ""
+        wrong = self.together(options)
+        return f"{self.name}: {wrong}" if wrong else ""
 
     def request(self, intent: ActionEntry, exempt_accounts: Collection[str] = ()) -> ActionRequest:
         """Return an intent as a request, with defaults for options that it leaves out."""

@@ -9,11 +9,13 @@ from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.actions.action_manager import ActionGate, ActionManager
 from gpuwaste.act.actions.action_store import WAITING, ActionCount, ActionStore
 from gpuwaste.act.actions.action_types import ActionEntry, ActionReport, Outcome
+from gpuwaste.act.actions.kinds.notify import SPONSOR, STAFF, USER
 from gpuwaste.act.keeps.kept_runs import Keeps
+from gpuwaste.act.notify.account_sponsors import AccountCoordinators, SponsorBook
 from gpuwaste.act.notify.mail_addresses import AddressBook, AddressError
 from gpuwaste.act.notify.mailer import Delivery, Mailer, ServerDownError, make_message
 from gpuwaste.act.notify.notice_store import NoticeStatus
-from gpuwaste.act.notify.notify_parts import address_book, smtp_mailer
+from gpuwaste.act.notify.notify_parts import address_book, smtp_mailer, sponsor_book
 from gpuwaste.act.notify.notify_settings import NotifySettings
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -52,6 +54,8 @@ class ActionParts(Part):
         config: Config,
         gate: ActionGate = lambda _: "",
         answers: MailEnd = lambda _: (),
+        *,
+        coordinators: AccountCoordinators | None = None,
     ) -> None:
         """`gate` is asked before an action is sent, `answers` returns the last lines of a mail.
 
@@ -61,7 +65,8 @@ class ActionParts(Part):
         self.manager = ActionManager(self.store, config.actor.max_per_hour, gate)
         settings = NotifySettings.from_config(config.notify)
         mailer, book = smtp_mailer(config.notify), address_book(config.notify)
-        self._mail = ActionMail(self.manager, mailer, book, settings, clock, answers)
+        sponsors = sponsor_book(config.notify, coordinators or AccountCoordinators())
+        self._mail = ActionMail(self.manager, mailer, book, settings, clock, answers, sponsors)
         self._trouble = RepeatSuppressor()
         self.worker = Worker("actions", self._turn, clock)
 
@@ -75,6 +80,7 @@ class ActionParts(Part):
             parts.get(Config),
             keeps.hindrance,
             keeps.answers(parts.get(Config)),
+            coordinators=parts.get(AccountCoordinators),
         )
 
     def metrics(self) -> Iterator[Metric]:
@@ -120,6 +126,7 @@ class ActionMail:
         settings: NotifySettings,
         clock: Clock,
         answers: MailEnd = lambda _: (),
+        sponsors: SponsorBook | None = None,
     ) -> None:
         self._manager = manager
         self._answers = answers
@@ -127,6 +134,7 @@ class ActionMail:
         self._book = book
         self._settings = settings
         self._clock = clock
+        self._sponsors = sponsors or SponsorBook(AccountCoordinators().coordinators)
         self._trouble = RepeatSuppressor()
         self._kinds = [kind.name for kind in actions().values() if kind.execution is None]
 
@@ -150,14 +158,14 @@ class ActionMail:
             self._end(row, "moot", f"no mail is sent: {why}")
             return True
         try:
-            to = self._addresses(row)
+            to, lacking = self._addresses(row)
         except AddressError as error:  # they may be known later: a warning must not be lost for that
             if self._trouble.news(str(error)):
                 _NO_ADDRESSES.log(error=error)
             return False
         self._trouble.over()
         if not to:
-            self._end(row, "moot", "no address is known for this user, or they get no mail")
+            self._end(row, "moot", lacking)
             return True
         if self._manager.report(row, ActionReport(actor=_HUB, status="sent", plan={"to": ", ".join(to)})):
             return True
@@ -197,15 +205,36 @@ class ActionMail:
 
     def _end_of(self, row: ActionEntry) -> Sequence[str]:
         """Return how the owner of a run can answer a rule."""
-        to_owner = row.rule and row.run is not None and row.options.get("to", "user") == "user"
+        to_owner = row.rule and row.run is not None and row.options.get("to", USER) == USER
         return self._answers(row) if to_owner else ()
 
-    def _addresses(self, row: ActionEntry) -> list[str]:
-        if row.options.get("to", "user") == "staff":
-            return list(self._settings.staff)
+    def _addresses(self, row: ActionEntry) -> tuple[list[str], str]:
+        """Return the addresses, each once, and the reason if there is none. Raises AddressError."""
+        to = row.options.get("to", USER)
+        if to == STAFF:
+            return list(self._settings.staff), "[notify] staff is empty"
         self._book.refresh()
+        if to == SPONSOR:
+            return self._of_sponsors(row)
         address = self._book.address_of(row.user)
-        return [address] if address else []
+        return [address] if address else [], "no address is known for this user, or they get no mail"
+
+    def _of_sponsors(self, row: ActionEntry) -> tuple[list[str], str]:
+        """Return the addresses of the account's sponsors; the job's user gets the mail to the user, and no second."""
+        known = self._sponsors.sponsors(row.cluster, row.account) if row.account else []
+        others = [user for user in known if user != row.user]
+        account = f"account {row.account:.64}" if row.account else "the job's account"
+        if not known:
+            return (
+                [],
+                f"the sponsor of {account} is unknown: it has no coordinator, [notify] sponsor_file no line",
+            )
+        if not others:
+            return [], f"the only sponsor of {account} is the job's user"
+        own = self._book.address_of(row.user)
+        found = dict.fromkeys(self._book.address_of(user) for user in others)
+        to = [address for address in found if address and address != own]
+        return to, f"no address of their own is known for the sponsors of {account}, or they get no mail"
 
     def _end(self, row: ActionEntry, status: Outcome, reason: str = "", answer: str = "") -> None:
         self._manager.report(row, ActionReport(actor=_HUB, status=status, reason=reason, answer=answer))

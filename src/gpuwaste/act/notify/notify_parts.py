@@ -8,6 +8,7 @@ from prometheus_client import Counter
 from prometheus_client.core import Metric
 
 from gpuwaste.act.campaigns.effect_reads import EffectReads
+from gpuwaste.act.notify.account_sponsors import AccountCoordinators, SponsorBook
 from gpuwaste.act.notify.limit_notices import LimitNotices
 from gpuwaste.act.notify.mail_addresses import AddressBook
 from gpuwaste.act.notify.mailer import SmtpMailer, Tls
@@ -104,6 +105,12 @@ def address_book(config: NotifyConfig) -> AddressBook:
     """Return the address book. Raises ConfigError."""
     file = Path(config.address_file) if config.address_file else None
     return AddressBook(config.address, file, config.address_command)
+
+
+def sponsor_book(config: NotifyConfig, coordinators: AccountCoordinators) -> SponsorBook:
+    """Return the book of accounts' sponsors. Raises ConfigError."""
+    file = Path(config.sponsor_file) if config.sponsor_file else None
+    return SponsorBook(coordinators.coordinators, file, config.sponsor_command)
 
 
 def smtp_mailer(config: NotifyConfig) -> SmtpMailer | None:

@@ -195,6 +195,8 @@ SELECT
     a."ledger.coverage",
     a."ledger.hang_s",
     a."ledger.cpu_cores",
+    a."ledger.idle_nodes",
+    a."ledger.idle_nodes_s",
     u.running_jobs AS "user.running_jobs",
     u.running_gpus AS "user.running_gpus",
     u.ended_1d AS "user.ended_1d",

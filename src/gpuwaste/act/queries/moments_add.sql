@@ -15,4 +15,6 @@ SELECT
     unnest(from_json($age_s, '["DOUBLE"]')) AS "ledger.age_s",
     unnest(from_json($coverage, '["DOUBLE"]')) AS "ledger.coverage",
     unnest(from_json($hang_s, '["DOUBLE"]')) AS "ledger.hang_s",
-    unnest(from_json($cpu_cores, '["DOUBLE"]')) AS "ledger.cpu_cores"
+    unnest(from_json($cpu_cores, '["DOUBLE"]')) AS "ledger.cpu_cores",
+    unnest(from_json($idle_nodes, '["VARCHAR"]')) AS "ledger.idle_nodes",
+    unnest(from_json($idle_nodes_s, '["DOUBLE"]')) AS "ledger.idle_nodes_s"

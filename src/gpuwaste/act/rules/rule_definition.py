@@ -81,8 +81,8 @@ class RuleHead:
     )
     notify: Notice = _key(
         "before",
-        "none: in mode act a step that may end a job (cancel, requeue, signal, resubmit) needs no notify step to the"
-        " user before it.",
+        "none: in mode act a step by which a user may lose a run (cancel, requeue, shrink, checkpoint, signal,"
+        " lower_request, resubmit) needs no notify step to the user before it.",
     )
     keep: bool = _key(
         default=True,
@@ -165,8 +165,12 @@ class Rule:
 
     @property
     def protects(self) -> bool:
-        """Whether a step keeps a job from losing work: such a rule is for everybody."""
-        return any(actions()[step.action].protects for step in self.steps)
+        """Whether it only keeps jobs from losing work: such a rule is for everybody.
+
+        A signal before a step that ends the job protects it from this rule alone.
+        """
+        kinds = [actions()[step.action] for step in self.steps]
+        return any(kind.protects for kind in kinds) and not any(kind.ends_runs and not kind.protects for kind in kinds)
 
     @property
     def periodic(self) -> bool:

@@ -24,6 +24,7 @@ _TYPES: Final[Mapping[object, FactType]] = {
     int: "int",
     float: "double",
     str: "string",
+    str | None: "string",
     int | None: "int",
     float | None: "double",
 }
@@ -32,6 +33,8 @@ _ODD: Final = re.compile(r"[^ -~\u00a1-\u2027\u202a-\ud7ff\ue000-\U0010ffff]|[;=
 _LONGEST: Final = 40
 _NUMBER: Final = 16
 _UNKNOWN: Final = "unknown"
+_LISTS: Final = {"ledger.idle_nodes": 4000}  # characters; a longer list is not cut: it is not known
+_LONG_NAME: Final = 63  # of a node
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,16 @@ class GpuState:
     coverage: Annotated[_Float, Meta(description="The lowest coverage of the run's GPUs since the start, 0 to 1.")] = (
         None
     )
+    idle_nodes: Annotated[
+        str | None,
+        Meta(
+            description="Nodes of the run on which all of its GPUs have been idle for ten minutes and more, separated "
+            "by commas; none: there is no such node."
+        ),
+    ] = None
+    idle_nodes_s: Annotated[
+        _Float, Meta(description="Seconds for which the GPUs of all of these nodes have been idle; 0: no such node.")
+    ] = None
     hang_s: Annotated[
         _Float,
         Meta(
@@ -221,7 +234,13 @@ def problem_of(text: str, facts: Mapping[str, FactType]) -> str:
 
 def widest(text: str, facts: Mapping[str, FactType]) -> str:
     """Return a text with placeholders replaced by values of the maximum length."""
-    return _PLACE.sub(lambda match: "x" * (_LONGEST if facts.get(match[1]) == "string" else _NUMBER), text)
+    return _PLACE.sub(lambda match: _widest(match[1], facts), text)
+
+
+def _widest(name: str, facts: Mapping[str, FactType]) -> str:
+    if name in _LISTS:
+        return ",".join(["x" * _LONG_NAME] * (_LISTS[name] // (_LONG_NAME + 1)))
+    return "x" * (_LONGEST if facts.get(name) == "string" else _NUMBER)
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
@@ -234,7 +253,10 @@ def _word(name: str, value: Any) -> str:
         return _UNKNOWN
     if isinstance(value, float):
         return _duration(value) if name.endswith("_s") else f"{value:.1f}" if abs(value) > 1 else f"{value:.2f}"
-    return _ODD.sub("?", str(value))[:_LONGEST]
+    plain = _ODD.sub("?", str(value))
+    if name in _LISTS:
+        return plain if len(plain) <= _LISTS[name] else _UNKNOWN
+    return plain[:_LONGEST]
 
 
 def _duration(seconds: float) -> str:

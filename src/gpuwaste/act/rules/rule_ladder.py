@@ -32,7 +32,7 @@ OWN_CLOCK: Final = Hold()
 def holding(rule: Rule, before: Ladder | None, now: int, *, gap: bool, hold: Hold = OWN_CLOCK) -> Ladder:
     """Return the ladder of a subject for which the condition holds now; `gap`: the time before was not observed.
 
-    If the condition was interrupted, a ladder that still has a step that cannot be undone starts a new round, even
+    If the condition was interrupted, a ladder that still has a step that waits for a warning starts a new round, even
     within the cooldown: a user who was warned and resumed work is warned again before their job is cancelled.
     """
     if before is None:
@@ -73,7 +73,7 @@ def _broken(rule: Rule, before: Ladder, began: int, hold: Hold) -> bool:
 
 
 def _final_to_come(rule: Rule, ladder: Ladder) -> bool:
-    return any(actions()[step.action].final for step in rule.steps[ladder.step :])
+    return any(actions()[step.action].warned for step in rule.steps[ladder.step :])
 
 
 def due(rule: Rule, ladder: Ladder, now: int, held_s: float | None) -> int | None:

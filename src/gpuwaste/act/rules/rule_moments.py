@@ -12,6 +12,8 @@ from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 
 PREFIX: Final = "ledger."
+IDLE_NODE_S: Final = 600  # as long as all GPUs of a node are idle before the node counts as idle
+NO_NODE: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,13 @@ def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:
         return _NOT_KNOWN
     idle = [gpu for gpu in held if gpu.level == "idle" and gpu.idle_ms >= IDLE_MS]
     lengths = [gpu.idle_ms / 1000 for gpu in idle]
+    nodes = _idle_nodes(held)
     return GpuState(
         idle_s=min(lengths) if len(idle) == len(held) else 0.0,
         idle_gpus=len(idle),
         longest_idle_s=max(lengths, default=0.0),
+        idle_nodes=",".join(sorted(nodes)) or NO_NODE,
+        idle_nodes_s=min(nodes.values(), default=0.0),
         untouched_gpus=sum(gpu.last_active_ms is None for gpu in idle),
         wasted_gpu_s=sum(gpu.wasted_ms for gpu in held) / 1000,
         exempt_gpu_s=sum(gpu.exempt_ms for gpu in held) / 1000,
@@ -59,6 +64,14 @@ def gpu_state(held: Sequence[HeldGpu], now: int) -> GpuState:
         hang_s=_hang_s(held),
         cpu_cores=_cpu_cores(held),
     )
+
+
+def _idle_nodes(held: Sequence[HeldGpu]) -> dict[str, float]:
+    """Return for how long all GPUs of the run on a node have been idle, by node, for nodes that count as idle."""
+    found: dict[str, float] = {}
+    for gpu in held:
+        found[gpu.node] = min(found.get(gpu.node, float("inf")), gpu.idle_ms / 1000 if gpu.level == "idle" else 0.0)
+    return {node: seconds for node, seconds in found.items() if node and seconds >= IDLE_NODE_S}
 
 
 def _hang_s(held: Sequence[HeldGpu]) -> float | None:

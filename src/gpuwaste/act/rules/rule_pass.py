@@ -9,6 +9,7 @@ from typing import Final
 
 from gpuwaste.act.actions.action_kind import actions
 from gpuwaste.act.actions.action_types import ActionEntry, action_id
+from gpuwaste.act.actions.kinds.notify import STAFF, USER
 from gpuwaste.act.keeps.kept_runs import KEPT
 from gpuwaste.act.rules.rule_definition import NOTIFY, Rule
 from gpuwaste.act.rules.rule_facts import filled, names_in
@@ -294,12 +295,14 @@ def _judge(found: ConfirmedActions, intent: ActionEntry, one: RulePass, round_: 
 
 
 def _notice(rule: Rule, number: int) -> int | None:
-    """Return the step that warns before one that cannot be undone: the last mail to the user, else to staff."""
-    if not actions()[rule.steps[number].action].final:
+    """Return the step that warns before one: the last mail to the user, else to staff. A sponsor's is no warning."""
+    if not actions()[rule.steps[number].action].warned:
         return None
     mails = [before for before in range(number) if rule.steps[before].action == NOTIFY]
-    to_user = [before for before in mails if rule.steps[before].options.get("to", "user") == "user"]
-    return max(to_user or mails, default=None)
+    by_reader = {
+        reader: [one for one in mails if rule.steps[one].options.get("to", USER) == reader] for reader in (USER, STAFF)
+    }
+    return max(by_reader[USER] or by_reader[STAFF], default=None)
 
 
 class Withdrawals:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_keeps import AskedShare, asked_rows, honour_keeps
 from gpuwaste.act.rules.rule_matching import EXEMPT_FACTS, exemption, subjects
+from gpuwaste.act.rules.rule_rungs import delays_of, plans_of, replayed_ladders
 from gpuwaste.act.rules.rule_types import ReplayDocument, ReplayRow, ReplayUser
 from gpuwaste.core.bootstrap import BootstrapSample, interval
 from gpuwaste.core.errors import ConfigError
@@ -20,7 +21,8 @@ from gpuwaste.store.database import Database
 
 AFTERS_S: Final = (300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400)
 IDLE: Final = "ledger.idle_s"
-NOT_KEPT: Final = frozenset({"ledger.hang_s", "ledger.cpu_cores"})  # as of an instant of the past
+# As of an instant of the past:
+NOT_KEPT: Final = frozenset({"ledger.hang_s", "ledger.cpu_cores", "ledger.idle_nodes", "ledger.idle_nodes_s"})
 _USERS: Final = 20
 _FEWEST: Final = 5  # fewer users give no interval
 
@@ -40,8 +42,8 @@ def replayed(  # noqa: PLR0917 what, and over which window
     if lost := sorted(NOT_KEPT & set(rule.names)):
         raise ConfigError(f"{rule.name}: a replay has no {', '.join(lost)}: see what the rule records")
     afters = sorted({*AFTERS_S, *(step.after_s for step in rule.steps if step.after_s >= AFTERS_S[0])})
-    window = {"from": start, "to": end}
-    _find(db, cluster, window, afters, settings)
+    window, plans = {"from": start, "to": end}, plans_of(rule)
+    _find(db, cluster, window, sorted({*afters, *delays_of(plans)}), settings)
     _match(db, rule)
     keeps = honour_keeps(db, afters, rule)
     hits = db.rows("replay_hits", {"afters": afters})
@@ -59,6 +61,7 @@ def replayed(  # noqa: PLR0917 what, and over which window
         keeps=keeps,
         asked=asked_rows(rows, rule, asked or AskedShare()),
         users=_users([hit for hit in hits if hit["threshold_s"] == max(last, AFTERS_S[0])]),
+        ladders=tuple(replayed_ladders(db, plans)),
     )
 
 

@@ -6,7 +6,9 @@ from typing import Any
 from gpuwaste.act.rules.rule_types import (
     LookDocument,
     ReplayDocument,
+    ReplayLadder,
     ReplayRow,
+    ReplayRung,
     ReplayUser,
     RulesDocument,
     RuleStanding,
@@ -86,10 +88,15 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
     lines += _keeps(document, look)
     if document.users:
         lines += [*look.heading("Users, at the rule's last step"), *_users(document.users, look)]
+    if document.ladders:
+        lines += [*look.heading("By ladder"), *_ladders(document.ladders, look)]
+        lines += [*look.heading("By step of this rule"), *_rungs(document.ladders[0].rungs, look)]
     notes = [
         "WRONG: a GPU of the job was active again before the end of the job.",
         "PRECISION: share of the ended jobs that are not in WRONG. RECALL: share of the runs idle to their end.",
         "FREED: GPU time from the step to the end of the jobs that stayed idle. LOST: the same of the jobs in WRONG.",
+        "COST: GPU time from the start of the jobs in WRONG. AT LEAST: from the checkpoint, if every job saves one.",
+        "PER WRONG: GPU time freed for each job in WRONG. SUBMIT: jobs in WRONG that their users must submit again.",
         f"Intervals: {document.interval}.",
     ]
     if document.by_day_ratio:
@@ -142,6 +149,47 @@ def _keeps(document: ReplayDocument, look: Look) -> list[str]:
                 f" {one.wrong:.1f} wrong, precision {percent(one.precision)}, lost {lost}"
             )
     return [*look.heading("Keeps"), *lines] if lines else []
+
+
+def _ladders(rows: Sequence[ReplayLadder], look: Look) -> list[str]:
+    unit = GpuTimeUnit.of(hours * HOUR_S for row in rows for hours in (row.freed_gpu_h, row.cost_gpu_h))
+    lines = look.fitted(
+        [
+            Column("JOBS", [f"{row.jobs:,}" for row in rows]),
+            Column("WRONG", [f"{row.wrong:,}" for row in rows]),
+            *_costs(rows, unit),
+            Column("LADDER", [row.name for row in rows], left=True, whole=True),
+        ]
+    )
+    return [*lines, f"  FREED, COST, AT LEAST and PER WRONG in {unit.name}"] if look.header else lines
+
+
+def _rungs(rows: Sequence[ReplayRung], look: Look) -> list[str]:
+    known = [hours or 0.0 for row in rows for hours in (row.freed_gpu_h, row.cost_gpu_h)]
+    unit = GpuTimeUnit.of(hours * HOUR_S for hours in known)
+    lines = look.fitted(
+        [
+            Column("AFTER", [clock(row.after_s) for row in rows]),
+            Column("JOBS", [f"{row.jobs:,}" for row in rows]),
+            Column("WRONG", [f"{row.wrong:,}" for row in rows]),
+            *_costs(rows, unit),
+            Column("STEP", [row.action for row in rows], left=True, whole=True),
+        ]
+    )
+    return [*lines, f"  FREED, COST, AT LEAST and PER WRONG in {unit.name}"] if look.header else lines
+
+
+def _costs(rows: Sequence[ReplayLadder] | Sequence[ReplayRung], unit: GpuTimeUnit) -> list[Column]:
+    def hours(value: float | None) -> str:
+        return UNKNOWN if value is None else unit.number(value * HOUR_S)
+
+    return [
+        Column("FREED", [hours(row.freed_gpu_h) for row in rows]),
+        Column("COST", [hours(row.cost_gpu_h) for row in rows]),
+        Column("AT LEAST", [hours(row.cost_low_gpu_h) for row in rows], rank=1),
+        Column("PER WRONG", [hours(row.freed_per_wrong_gpu_h) for row in rows]),
+        Column("SUBMIT", [f"{row.resubmitted:,}" for row in rows], rank=2),
+    ]
 
 
 def _users(rows: Sequence[ReplayUser], look: Look) -> list[str]:

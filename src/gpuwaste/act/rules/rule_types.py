@@ -175,6 +175,55 @@ class ReplayUser(Struct, kw_only=True, frozen=True):
     freed_gpu_h: float
 
 
+class ReplayRung(Struct, kw_only=True, frozen=True):
+    """What one step of a ladder would have done to the runs that reached it; null: not known from the history."""
+
+    after_s: int
+    action: str
+    jobs: Annotated[int, Meta(description="Runs on which the step would have acted.")]
+    judged: Annotated[int, Meta(description="Runs of these that have ended.")]
+    wrong: Annotated[
+        int,
+        Meta(
+            description="Judged runs of which a GPU was active again before the end; of a shrink: a GPU of a released"
+            " node."
+        ),
+    ]
+    freed_gpu_h: Annotated[
+        float | None, Meta(description="GPU-hours that it frees to the end of the runs that were hit rightly.")
+    ]
+    cost_gpu_h: Annotated[
+        float | None,
+        Meta(description="GPU-hours lost in the runs hit wrongly, at most: no job has saved its state."),
+    ]
+    cost_low_gpu_h: Annotated[
+        float | None,
+        Meta(
+            description="The same at least: each job saved its state at the checkpoint step, and goes on with fewer"
+            " nodes."
+        ),
+    ]
+    resubmitted: Annotated[int, Meta(description="Runs hit wrongly that their users have to submit again.")]
+    freed_per_wrong_gpu_h: Annotated[
+        float | None, Meta(description="freed_gpu_h / wrong; null: none was wrong, or not known.")
+    ]
+
+
+class ReplayLadder(Struct, kw_only=True, frozen=True):
+    """What a ladder would have done: the sums of its steps that end or shrink a run."""
+
+    name: str
+    jobs: int
+    judged: int
+    wrong: int
+    freed_gpu_h: float
+    cost_gpu_h: float
+    cost_low_gpu_h: float
+    resubmitted: int
+    freed_per_wrong_gpu_h: Annotated[float | None, Meta(description="null: none was wrong.")]
+    rungs: list[ReplayRung]
+
+
 class ReplayDocument(Document, kw_only=True, frozen=True):
     """What a rule would have done in a window of the history."""
 
@@ -195,3 +244,7 @@ class ReplayDocument(Document, kw_only=True, frozen=True):
         list[ReplayAsked], Meta(description="By share of the owners who had requested a keep, 0 first.")
     ] = []  # noqa: RUF012 copied
     users: Annotated[list[ReplayUser], Meta(description="The 20 with the most hits at the last step.")]
+    ladders: Annotated[
+        tuple[ReplayLadder, ...],
+        Meta(description="The rule's own ladder, then the usual ones with its hardest delay."),
+    ] = ()

@@ -19,7 +19,7 @@ from gpuwaste.slurm.formats.gpu_positions import GresOnNode, job_gres_on_node
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.slurm.formats.slurm_times import parse_time_s
 from gpuwaste.slurm.site.site_fields import WHOLE_NODES, fields_of
-from gpuwaste.slurm.site.slurm_values import MIB
+from gpuwaste.slurm.site.slurm_values import MIB, size
 from gpuwaste.slurm.submit.job_request import JobRequest, request_from_tres, request_like
 
 _HEADER = re.compile(r"^JobId=(\d{1,10})((?: \w+=\S+)*?) JobName=", re.MULTILINE | re.ASCII)
@@ -35,6 +35,7 @@ _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
 _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=(\S*) Mem=(\S*) GRES=(\S*)")
 _SHARING = re.compile(r"\sOverSubscribe=(\S+)(?: Exclusive=(\S+))? Contiguous=")
 _RESERVATION = re.compile(rf" DelayBoot=\S*{_BREAK}Reservation=(\S+)")
+_MEMORY_NODE = re.compile(r"\sMinCPUsNode=\d{1,9} MinMemoryNode=(\d{1,12}[KMGTP]?)(?=\s)", re.ASCII)
 _DIGITS = re.compile(r"\d{1,12}", re.ASCII)
 
 
@@ -44,7 +45,8 @@ class RunningJob:
 
     `nodes` maps node name to what the job holds there; `node_list` is the hostlist as printed. `priority`, `reason` and
     `eligible` (when it may start) are those of a pending job; priority 0 is a held one. `reservation` is the name of
-    the requested reservation.
+    the requested reservation. `batch_host` is the node of the batch script; `memory_node_b` is the memory that is
+    requested per node, None where it is requested per CPU or GPU.
     """
 
     job_id: int
@@ -77,6 +79,8 @@ class RunningJob:
     eligible: int | None = None
     reason: str = ""
     reservation: str = ""
+    batch_host: str = ""
+    memory_node_b: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,7 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
     started = state not in WAITING
     sharing = _SHARING.search(tail)
     reservation = _RESERVATION.search(tail)
+    memory = _MEMORY_NODE.match(tail)
     node_list = fields.word("NodeList")
     return RunningJob(
         job_id=int(header[1]),
@@ -181,6 +186,8 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         eligible=fields.time("EligibleTime"),
         reason=fields.word("Reason"),
         reservation=reservation[1] if reservation else "",
+        batch_host=fields.word("BatchHost"),
+        memory_node_b=size(memory[1]) if memory else None,
     )
 
 

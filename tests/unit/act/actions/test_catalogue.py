@@ -12,6 +12,8 @@ GOOD = {
     "extend_limit": {"by": "1:00:00", "at_most": "2-00:00:00"},
     "promote": {"to": "night-2"},
     "resubmit": {"part": "4:00:00"},
+    "lower_request": {"gpus": "1", "time_limit": "4:00:00", "memory": "32G"},
+    "shrink": {"nodes": "{ledger.idle_nodes}"},
     "notify": {"subject": "Your job", "text": "Dear user,\n\tyour job is idle.\n"},
 }
 HOSTILE = (
@@ -60,6 +62,34 @@ def test_durations_are_bounded(by: str) -> None:
     problem = actions()["extend_limit"].problem({"by": by, "at_most": "1:00:00"})
     assert "option by: " in problem
     assert len(problem) < 200
+
+
+def test_the_order_of_regret() -> None:
+    """What takes nothing comes first, what loses a run last; each kind says its place once."""
+    order = ["notify", "lower_request", "checkpoint", "shrink", "requeue", "cancel"]
+    found = [actions()[name].severity for name in order]
+    assert found == sorted(set(found))
+    for kind in actions().values():
+        assert kind.severity >= (1 if kind.ends_runs else 0), kind.name
+
+
+def test_what_a_lower_request_may_say() -> None:
+    """At least one bound, each a number that lowers; no list of nodes but the fact's or plain names."""
+    lower, shrink = actions()["lower_request"], actions()["shrink"]
+    assert "give at least one of gpus, time_limit and memory" in lower.problem({})
+    assert "give at least one" in lower.problem({"gpus": "keep"})
+    assert not lower.problem({"memory": "500M"})
+    bad = {
+        "gpus": ["0", "-1", "1.5", "all", "999999", "1 TimeLimit=1"],
+        "time_limit": ["0", "UNLIMITED", "9" * 400],
+        "memory": ["0G", "32", "1 G", "-5G", "99999999999G"],
+    }
+    for name, texts in bad.items():
+        for text in texts:
+            assert f"option {name}: " in lower.problem({name: text}), text
+    for text in ("", "gpu[1-2]", "a b", "-x", "a,,b", "x" * 10_000, "a\nb", "{job.user}"):
+        assert "option nodes: " in shrink.problem({"nodes": text}), text
+    assert not shrink.problem({"nodes": "gpu1,gpu2"})
 
 
 def test_what_an_intent_must_name() -> None:

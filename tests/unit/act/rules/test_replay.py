@@ -29,7 +29,9 @@ def store() -> Iterator[HubStore]:
     found.close()
 
 
-def row(job: int, number: int, busy: tuple[int, int] | None, *, gpu: str = "", unknown: int = 0) -> Any:
+def row(
+    job: int, number: int, busy: tuple[int, int] | None, *, gpu: str = "", unknown: int = 0, node: str = "gpu1"
+) -> Any:
     """Return an hour of a GPU that was at work between two seconds of it, else idle."""
     begin = HOUR + number * 3600
     work_ms = 0 if busy is None else 1000 * (busy[1] - busy[0])
@@ -40,7 +42,7 @@ def row(job: int, number: int, busy: tuple[int, int] | None, *, gpu: str = "", u
         "idle_run_ms": idle_ms, "unknown_ms": {"gap": 1000 * unknown} if unknown else {}, "proc_seen": True,
         "last_active_ms": None if busy is None else (begin + busy[1]) * 1000, "gpu_uuid": gpu or f"GPU-{job}",
     }  # fmt: skip
-    return hour(job, **more)
+    return hour(job, node=node, **more)
 
 
 def ended(job: int, user: str, **more: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from gpuwaste.act.rules.rule_definition import Rule
 from gpuwaste.act.rules.rule_file import rule_from_toml
 from gpuwaste.act.rules.rule_matching import StepsSpent, Subject, at_rest, exemption, needed
+from gpuwaste.act.rules.rule_pass import _notice
 from gpuwaste.slurm.run_key import RunKey
 
 IDLE = 'where = "ledger.idle_s > 1.0"\n'
@@ -108,3 +109,20 @@ def test_budgets_of_a_rule_and_of_a_user() -> None:
     assert spent.full(one, "bob") == ""
     spent.add("bob")
     assert spent.full(one, "carol") == spent.full(one, "") == "budget of the rule"
+
+
+def test_a_mail_to_the_sponsor_is_no_warning() -> None:
+    """A step that ends a run waits for the mail to the user, else to staff, and never for the sponsor's."""
+    mail = '[[do]]\naction = "notify"\nto = "{to}"\nsubject = "s"\ntext = "t"\n'
+    head = 'mode = "observe"\nwhere = "job.gpus > 0"\n'
+
+    def notice(*to: str, action: str = "cancel") -> int | None:
+        steps = "".join(mail.format(to=one) for one in to) + f'[[do]]\naction = "{action}"\n'
+        return _notice(rule_from_toml((head + steps).encode(), "r.toml", "r"), len(to))
+
+    assert notice("sponsor") is None
+    assert notice("user", "sponsor") == 0
+    assert notice("staff", "sponsor") == 0
+    assert notice("staff", "user", "sponsor") == 1
+    assert notice("user", "user", "sponsor", action='lower_request"\ngpus = "1') == 1
+    assert notice("user", action="hold") is None

@@ -21,6 +21,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="",
+    severity=5,
     ends_runs=True,
     execution=Execution(
         on_run(HELD | WAITING, _judge), command("scancel", "--user={user}", "--state={state}", "{job}")

@@ -47,6 +47,7 @@ KIND: Final = ActionKind(
     subject="node",
     needs="administrator",
     undo="scontrol update NodeName=NODE State=RESUME",
+    severity=1,
     execution=Execution(_look, _act),
     options=(ActionOption("reason", f"the node's Reason, one line of at most {_REASON} characters", line(_REASON)),),
 )

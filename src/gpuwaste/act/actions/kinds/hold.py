@@ -35,6 +35,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="action release, or scontrol release JOB",
+    severity=1,
     execution=Execution(on_run(WAITING, _judge), _act),
     options=(
         ActionOption("release_by", "who can release the job: user or operator", choice("user", "operator"), "user"),

@@ -1,5 +1,6 @@
 """requeue: ends a running batch job and puts it back into the queue; the job keeps its id."""
 
+import re
 from typing import Final
 
 from gpuwaste.act.actions.action_kind import (
@@ -15,13 +16,22 @@ from gpuwaste.act.actions.action_kind import (
 from gpuwaste.act.actions.action_target import HELD, on_run, planned
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 
+_ANY: Final = "any"
+_COUNT: Final = re.compile(r"[1-9][0-9]?", re.ASCII)
 _COMMANDS: Final = {"no": "requeue", "yes": "requeuehold"}
 
 
+def _times(text: str) -> str:
+    return "" if text == _ANY or _COUNT.fullmatch(text) else f"{text!r:.40}: expected {_ANY} or a number from 1 to 99"
+
+
 def _judge(job: RunningJob, request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> LookResult:
-    del request, slurm, plan
+    del slurm, plan
     if not job.batch:
         return LookResult("moot", "the run is not a batch job: Slurm cannot requeue it")
+    most = request.options["at_most"]
+    if most != _ANY and job.restarts >= int(most):
+        return LookResult("moot", f"the job has been requeued {job.restarts} times: at_most is {most}")
     return LookResult("todo", "", {"restarts": str(job.restarts)})
 
 
@@ -52,7 +62,11 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="",
+    severity=4,
     ends_runs=True,
     execution=Execution(_look, _act),
-    options=(ActionOption("hold", "yes: the job is held after it", choice("no", "yes"), "no"),),
+    options=(
+        ActionOption("hold", "yes: the job is held after it, and its user can release it", choice("no", "yes"), "no"),
+        ActionOption("at_most", "how often the job is requeued at most, 1 to 99, or any", _times, _ANY),
+    ),
 )

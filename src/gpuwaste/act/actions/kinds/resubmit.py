@@ -53,6 +53,7 @@ KIND: Final = ActionKind(
     subject="run",
     needs="program",
     undo="",
+    severity=4,
     ends_runs=True,
     execution=Execution(
         on_run(WAITING, _judge), SiteProgram("resubmit", ("job", "user", "part", "jobs")), visible=False

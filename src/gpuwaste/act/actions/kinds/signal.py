@@ -13,14 +13,18 @@ from gpuwaste.act.actions.action_kind import (
 )
 from gpuwaste.act.actions.action_target import RUNNING, not_yet, on_run
 
-_SIGNALS: Final = ("USR1", "USR2", "INT", "TERM", "CONT")
+SIGNALS: Final = ("USR1", "USR2", "INT", "TERM", "CONT")
 _TARGETS: Final = {"batch": ("--batch",), "steps": (), "all": ("--full",)}
 
 
-def _act(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> str:
-    signal, to = request.options["signal"], _TARGETS[request.options["to"]]
+def send(request: ActionRequest, slurm: ActionSlurm, plan: Plan, signal: str, to: str) -> str:
+    """Send a signal to the batch script, the steps or all of a run; the filters skip a job that was requeued."""
     filters = (f"--user={request.user}", f"--state={plan['state']}")
-    return slurm.text("scancel", f"--signal={signal}", *to, *filters, plan["job"])
+    return slurm.text("scancel", f"--signal={signal}", *_TARGETS[to], *filters, plan["job"])
+
+
+def _act(request: ActionRequest, slurm: ActionSlurm, plan: Plan) -> str:
+    return send(request, slurm, plan, request.options["signal"], request.options["to"])
 
 
 KIND: Final = ActionKind(
@@ -29,11 +33,12 @@ KIND: Final = ActionKind(
     subject="run",
     needs="operator",
     undo="",
+    severity=2,
     ends_runs=True,
     protects=True,
     execution=Execution(on_run(RUNNING, not_yet), _act, visible=False),
     options=(
-        ActionOption("signal", f"the signal: {', '.join(_SIGNALS)}", choice(*_SIGNALS), "USR1"),
+        ActionOption("signal", f"the signal: {', '.join(SIGNALS)}", choice(*SIGNALS), "USR1"),
         ActionOption("to", "batch (the batch script), steps, or all (both)", choice(*_TARGETS), "batch"),
     ),
 )
