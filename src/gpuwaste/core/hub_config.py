@@ -104,6 +104,9 @@ class HubServiceConfig:
     rules_dir: str = key(
         "/etc/gpuwaste/rules.d", "Directory of rules, one TOML file each; without any, gpuwaste takes no action."
     )
+    idle_after_s: float = key(
+        1800.0, "Idle time after which `gpuwaste idle` and /v1/jobs/ID/idleness answer yes; a request may name another."
+    )
     staff_groups: tuple[str, ...] = key((), "Unix groups whose members may see all jobs.", site=("hpcstaff",))
     user_names_file: str = key(
         "",

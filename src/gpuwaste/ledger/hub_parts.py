@@ -5,6 +5,10 @@ from typing import Final
 from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.curves.curve_service import Curves
 from gpuwaste.ledger.dispute_service import Disputes
+from gpuwaste.ledger.idleness.agent_clocks import AgentClocks
+from gpuwaste.ledger.idleness.idleness_reads import IdlenessReads
+from gpuwaste.ledger.idleness.kept_jobs import KeptJobs
+from gpuwaste.ledger.idleness.slurm_jobs import SlurmJobs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
@@ -28,4 +32,8 @@ PARTS: Final = (
     Curves,
     NowReads,
     Disputes,
+    AgentClocks,
+    KeptJobs,
+    SlurmJobs,
+    IdlenessReads,
 )
