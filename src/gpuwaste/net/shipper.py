@@ -117,7 +117,7 @@ class Shipper(Generic[B]):
         self._worker.start(self._rng.uniform(0, min(_START_S, self._every_s)))
 
     def wake(self) -> None:
-        """Ship now, without waiting: a run has ended, or the agent stops."""
+        """Ship now, without waiting: rows are due, or the agent stops."""
         self._worker.wake()
 
     def stop(self, timeout_s: float = 5.0) -> None:

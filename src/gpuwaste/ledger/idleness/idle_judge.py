@@ -5,11 +5,11 @@ are by its agent's clock. The hub's clock differs from it by an offset that is k
 (agent_clocks.py), so the start of a stretch is taken as late and its end as early as the offset allows.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.core.job_states import HOLDING
+from gpuwaste.core.job_states import HOLDING, QUEUED
 from gpuwaste.ledger.hour import MISSING_PREFIX
 from gpuwaste.ledger.idleness.agent_clocks import ClockOffset
 from gpuwaste.ledger.idleness.idleness_types import NO_REASONS, Idle, IdleGpu, IdleReason, IdleRun
@@ -202,3 +202,20 @@ def confirmed(proof: RunProof, known: SlurmctldJobs | None) -> list[IdleReason]:
     held = {node: gres.gpus for node, gres in there.nodes.items() if gres.gpus}
     reported = {one.gpu.node: proof.on(one.gpu.node) for one in proof.gpus}
     return [] if held == reported else ["placement"]
+
+
+def others_of(name: str, runs: Collection[RunKey], known: SlurmctldJobs | None) -> list[IdleReason]:
+    """Return why slurmctld has more under this printed id than these runs, such as tasks that just started."""
+    if known is None:
+        return ["slurmctld"]
+    number = int(name) if name.isdecimal() else None
+    there = [
+        job
+        for found in known.jobs.values()
+        for job in found
+        if job.printed_id == name or (number is not None and number in {job.job_id, job.array_job_id, job.het_job_id})
+    ]
+    if any(job.state in QUEUED for job in there):
+        return ["pending"]
+    keys = {(run.job_id, run.start) for run in runs}
+    return [] if {(job.job_id, job.start) for job in there if job.state in HOLDING} <= keys else ["mismatch"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gpuwaste.core.job_states import HOLDING
 from gpuwaste.ledger.idleness.idle_judge import IdleKnowledge, IdleLimits, Stretch, common, judge_run
@@ -9,6 +10,9 @@ from gpuwaste.ledger.idleness.idleness_types import IdleReason, IdleRun
 from gpuwaste.ledger.idleness.run_proofs import NodeRuns, RunProof
 from gpuwaste.ledger.idleness.slurm_jobs import SlurmctldJobs
 from gpuwaste.slurm.run_key import RunKey
+
+_SLURM_CLOCK_S: Final = 300
+"""Slurm's commands are refused between hosts whose clocks are further apart: the life of a munge credential."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,14 @@ def _of_slurmctld(node: NodeView, jobs: SlurmctldJobs) -> list[IdleReason]:
 
 
 def _stretch(node: NodeView, runs: Sequence[IdleRun], jobs: SlurmctldJobs, known: IdleKnowledge) -> Stretch:
-    """Return the time in which all runs were idle, and no other run was there: since the last one ended."""
+    """Return the time in which all runs were idle, and no other run was there: since the last one ended.
+
+    Ends are by Slurm's clock, from which the hub's may be _SLURM_CLOCK_S away.
+    """
     own = common(Stretch(run.since, run.as_of) for run in runs if run.since is not None and run.as_of is not None)
     ended = [job.end for job in jobs.on(node.name) if job.state not in HOLDING and job.end is not None]
     last = max((end for end in (node.runs.last_end, *ended) if end is not None), default=node.searched_from)
+    last += _SLURM_CLOCK_S
     read = min(known.accounting_read or 0, jobs.read)
     if own is None:
         return Stretch(last, read)

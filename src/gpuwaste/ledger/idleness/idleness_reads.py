@@ -24,6 +24,7 @@ from gpuwaste.ledger.idleness.idle_judge import (
     answer_of,
     common,
     judge_run,
+    others_of,
     too_little,
 )
 from gpuwaste.ledger.idleness.idle_node import NodeView, judge_node
@@ -149,6 +150,8 @@ class IdlenessReads(Part):
         stretch = _common(judged)
         if not reasons:
             reasons += too_little(stretch, limits, knowing.known.now)
+        if not reasons:
+            reasons += others_of(question.name, [run.run_key for run in open_], knowing.known.slurmctld())
         return self._document(question, "job", limits, knowing, judged, reasons, stretch)
 
     def node(self, scope: Scope, question: IdleQuestion) -> IdlenessDocument:
