@@ -1,6 +1,6 @@
 """IdlenessReads: answers whether a job or a node is idle, within a caller's scope."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
@@ -38,6 +38,7 @@ from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_builder import is_recorded
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
 VALID_S: Final = 60
@@ -140,7 +141,7 @@ class IdlenessReads(Part):
         open_ = [run for run in runs if run.end is None and not run.ended]
         knowing = self._knowing()
         with self._store.reader() as db:
-            proofs = run_proofs(db, [run.run_key for run in open_], self._settings, knowing.known.now)
+            proofs = self.proofs(db, [run.run_key for run in open_], knowing.known.now)
         self._note_kept(knowing, proofs)
         found = {proof.run.job.run_key: judge_run(proof, limits, knowing.known) for proof in proofs}
         judged = [found.get(run.run_key) or _without_gpus(run) for run in open_]
@@ -169,7 +170,7 @@ class IdlenessReads(Part):
         searched_from = knowing.known.now - limits.for_s - limits.max_age_s - _ROUND_S
         with self._store.reader() as db:
             runs = node_runs(db, cluster, node.name, searched_from)
-            proofs = run_proofs(db, runs.open, self._settings, knowing.known.now)
+            proofs = self.proofs(db, runs.open, knowing.known.now)
         self._note_kept(knowing, proofs)
         by_key = {proof.run.job.run_key: proof for proof in proofs}
         verdict = judge_node(
@@ -180,6 +181,10 @@ class IdlenessReads(Part):
             reasons.append("slurmctld")
         document = self._document(question, "node", limits, knowing, verdict.runs, reasons, verdict.stretch)
         return replace(document, gpus=node.gpu_count, free_gpus=verdict.free)
+
+    def proofs(self, db: Database, runs: Collection[RunKey], now: int) -> list[RunProof]:
+        """Return what is known of the GPUs of these runs. Raises StoreError."""
+        return run_proofs(db, runs, self._settings, now)
 
     def _cluster(self) -> str:
         try:

@@ -14,7 +14,7 @@ from gpuwaste.ledger.gpu_sample import Confidence, MapSource, Sample
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.slurm.run_key import RunKey
 
-TICK_S: Final = 30
+TICK_S: Final = 60
 SHIP_S: Final = 900
 _WARM_S: Final = 3600  # an agent looks for so long before the scene begins
 RowKey = tuple[str, int, int, str, str, int]

@@ -1,25 +1,25 @@
 """A hub's parts that answer about idleness, fed with what a drawn cluster sends, at any second of it."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from tests.unit.ledger.idleness.idle_agents import Delivery, deliveries
-from tests.unit.ledger.idleness.idle_world import BEGIN, END, World, WorldRun, within
+from tests.unit.ledger.idleness.idle_agents import deliveries
+from tests.unit.ledger.idleness.idle_world import BEGIN, World, WorldRun, within
 
-from gpuwaste.core.clock import Clock
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting import ImportSettings
 from gpuwaste.jobs.importers.accounting_importer import Importer, ImportStatus
 from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
 from gpuwaste.ledger.idleness.agent_clocks import AgentClocks
 from gpuwaste.ledger.idleness.idleness_reads import IdlenessReads, IdleQuestion
 from gpuwaste.ledger.idleness.idleness_types import IdlenessDocument
 from gpuwaste.ledger.idleness.kept_jobs import KeptJobs
+from gpuwaste.ledger.idleness.run_proofs import RunProof
 from gpuwaste.ledger.idleness.slurm_jobs import SlurmJobs
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
@@ -27,7 +27,9 @@ from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.gpu_positions import GresOnNode
 from gpuwaste.slurm.formats.hostlist import compressed
+from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Node
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.clocks import FakeClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -35,6 +37,23 @@ from gpuwaste.testing.fake_slurm import FakeSlurm
 OPERATOR: Final = Scope("oper", everything=True)
 IMPORT_S: Final = 60
 _FORGETS_S: Final = 300  # slurmctld's MinJobAge
+
+
+class SharedIdlenessReads(IdlenessReads):
+    """Reads the proofs of all open runs once for the answers of one instant: one query costs as much for many runs."""
+
+    _shared: tuple[int, dict[RunKey, RunProof]] = (0, {})
+
+    def proofs(self, db: Database, runs: Collection[RunKey], now: int) -> list[RunProof]:
+        """Return those of these runs."""
+        if self._shared[0] != now:
+            every = [
+                RunKey("gw", *row)
+                for row in db.execute('SELECT job_id, run_start FROM jobs WHERE "end" IS NULL').fetchall()
+            ]
+            self._shared = now, {proof.run.job.run_key: proof for proof in super().proofs(db, every, now)}
+        found = self._shared[1]
+        return [found[run] for run in runs if run in found]
 
 
 @dataclass
@@ -48,9 +67,9 @@ class _ImportedUntil:
 class IdleHub:
     """Goes through a world once, forwards."""
 
-    def __init__(self, world: World, clocks: Callable[[Clock], AgentClocks] = AgentClocks) -> None:
+    def __init__(self, world: World, *, shared: bool = True) -> None:
         self._world = world
-        self._clocks_of = clocks
+        self._reads_of = SharedIdlenessReads if shared else IdlenessReads
         self.clock = FakeClock(0)
         self._slurm = FakeSlurm(
             node_list=[Node(node.name, address="10.0.0.1", gpus={"a100": len(node.uuids)}) for node in world.nodes]
@@ -65,15 +84,15 @@ class IdleHub:
     def _open(self) -> None:
         """Start the hub, with the store that it has."""
         if self._store is None:
-            self._store = HubStore.open(":memory:", self.clock)
-        self.clocks = self._clocks_of(self.clock)
+            self._store = _new_store(self.clock)
+        self.clocks = AgentClocks(self.clock)
         self._importer.status = ImportStatus()
         site = ClusterFacts(self._slurm, self.clock, "gw", lambda _: frozenset())
-        self.reads = IdlenessReads(
+        self.reads = self._reads_of(
             self._store,
             DocumentQueries(self._store, LedgerSettings(), self.clock),
             site,
-            cast(Importer, self._importer),
+            cast("Importer", self._importer),
             slurm_jobs=SlurmJobs(self._slurm, self.clock),
             clocks=self.clocks,
             kept=KeptJobs(),
@@ -120,23 +139,21 @@ class IdleHub:
         self.clock.steady_us = at * 1_000_000 if isinstance(at, int) else round(at * 1e6)
 
     def _take(self, until: int) -> None:
-        """Receive the batches up to a second."""
+        """Receive the batches up to a second, and commit them together, as a busy hub does."""
+        rows = list[AllocationHour]()
         while self._given < len(self._deliveries) and self._deliveries[self._given].at <= until:
-            self._receive(self._deliveries[self._given])
+            one = self._deliveries[self._given]
+            self._set(one.at)
+            self.clocks.note(one.node, one.sent_us, self.clock.utc_us())
+            rows += one.rows
             self._given += 1
-
-    def _receive(self, one: Delivery) -> None:
-        self._set(one.at)
-        self.clocks.note(one.node, one.sent_us, self.clock.utc_us())
-        upsert_hours(self.store, one.rows)
+        upsert_hours(self.store, rows)
 
     def _restore(self, back_to: int) -> None:
         """Put an older copy of the store in its place."""
         self.store.close()
-        self._store = HubStore.open(":memory:", self.clock)
-        for one in self._deliveries:
-            if one.at <= back_to:
-                upsert_hours(self.store, one.rows)
+        self._store = _new_store(self.clock)
+        upsert_hours(self.store, [row for one in self._deliveries if one.at <= back_to for row in one.rows])
         upsert_jobs(self.store, self._accounted(back_to))
 
     def _import(self, at: int) -> None:
@@ -158,6 +175,14 @@ class IdleHub:
     def _accounted(self, at: int) -> list[JobRecord]:
         """Return accounting's runs as of a second."""
         return [record for run in self._world.runs if run.submit <= at for record in [_accounted(run, at)]]
+
+
+def _new_store(clock: FakeClock) -> HubStore:
+    """Return an empty store; one thread is the fastest for so few rows."""
+    store = HubStore.open(":memory:", clock)
+    with store.writing() as db:
+        db.execute("SET threads = 1")
+    return store
 
 
 def _accounted(run: WorldRun, at: int) -> JobRecord:

@@ -5,7 +5,7 @@ from tests.unit.ledger.idleness.idle_world import END, World, WorldRun, within
 from gpuwaste.ledger.idleness.idleness_types import IdlenessDocument
 
 
-def false_yes(world: World, document: IdlenessDocument) -> str:
+def false_yes(world: World, document: IdlenessDocument) -> str:  # noqa: PLR0911 a reason each
     """Return why a yes is false, "" where it is true: of each second from since to as_of all of it is checked."""
     if document.since is None or document.as_of is None:
         return "a yes without its time"
@@ -29,7 +29,7 @@ def false_yes(world: World, document: IdlenessDocument) -> str:
     return ""
 
 
-def _at(world: World, run: WorldRun, second: int) -> str:
+def _at(world: World, run: WorldRun, second: int) -> str:  # noqa: PLR0911 a reason each
     """Return what was not idle of a run in one second."""
     if not run.running(second):
         return f"{run.printed_id} was not running"
@@ -49,7 +49,7 @@ def _at(world: World, run: WorldRun, second: int) -> str:
     return ""
 
 
-def _others(world: World, document: IdlenessDocument, named: set[tuple[int, int]], second: int) -> str:
+def _others(world: World, document: IdlenessDocument, named: set[tuple[int, int | None]], second: int) -> str:
     """Return which run the answer leaves out: one on the node at any time, of a job one that runs up to the end."""
     if document.about == "node":
         there = (run for run in world.runs if document.name in run.gpus and run.running(second))

@@ -192,7 +192,7 @@ def _cpus(rng: random.Random, runs: list[WorldRun], ids: Iterator[int], node: Wo
 def _lives(
     rng: random.Random, runs: list[WorldRun], ids: Iterator[int], held: dict[str, list[str]], healthy: bool
 ) -> None:
-    """Draw the runs that hold these GPUs, one after the other: other jobs, or the same one requeued or its id reused."""
+    """Draw the runs that hold these GPUs, one after the other: of other jobs, of the same one, or of its id."""
     at, job_id = BEGIN - rng.randint(0, 3600), next(ids)
     while at < END - 600:
         lasts = rng.random() < 0.6
@@ -203,7 +203,7 @@ def _lives(
         run = WorldRun(job_id, str(job_id), at - 10, at, end, kind, {name: uuids[:] for name, uuids in held.items()})
         until = END if end is None else end
         for uuid in run.uuids:
-            run.active[uuid] = _activity(rng, at, until)
+            run.active[uuid] = [(a, min(b, until)) for a, b in _activity(rng, at, until) if a < until]
         if not healthy and rng.random() < 0.1 and until - at > 600:
             first = rng.randint(at, until - 300)
             run.suspended = [(first, min(until, first + rng.randint(60, 3000)))]
@@ -216,7 +216,7 @@ def _lives(
         again = rng.random()
         run.requeued = again < 0.2
         job_id = job_id if again < 0.35 else next(ids)
-        at = end + run.completing_s + rng.choice([31, 61, 130, 1200])
+        at = end + run.completing_s + rng.choice([61, 130, 1200])
 
 
 def _activity(rng: random.Random, start: int, end: int) -> Spans:

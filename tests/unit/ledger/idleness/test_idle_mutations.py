@@ -1,0 +1,85 @@
+"""Judges of idleness that believe too much: the drawn clusters' truth catches each of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.ledger.idleness.idle_findings import IdleFindings
+from tests.unit.ledger.idleness.idle_world import drawn_world
+
+from gpuwaste.ledger.idleness import idle_judge, idle_node, idleness_reads
+from gpuwaste.ledger.idleness.agent_clocks import TRANSIT_MS, AgentClocks, ClockOffset
+from gpuwaste.ledger.idleness.idle_judge import IdleKnowledge, IdleLimits, Stretch, judge_gpu, judge_run
+from gpuwaste.ledger.idleness.idleness_types import IdleGpu, IdleRun
+from gpuwaste.ledger.idleness.run_proofs import GpuProof, RunProof
+
+pytestmark = [pytest.mark.long, pytest.mark.drawn]
+SCENES = 120
+Patch = pytest.MonkeyPatch
+
+
+def trusts_clocks(patch: Patch) -> None:
+    """Take every agent's clock for the hub's."""
+    patch.setattr(AgentClocks, "offset", lambda *_: ClockOffset(TRANSIT_MS))
+
+
+def ignores_gaps(patch: Patch) -> None:
+    """Take time that nobody measured for idle."""
+
+    def judged(proof: GpuProof, limits: IdleLimits, known: IdleKnowledge) -> tuple[IdleGpu, Stretch | None]:
+        return judge_gpu(replace(proof, known_from_ms=proof.known_from_ms and 0), limits, known)
+
+    patch.setattr(idle_judge, "judge_gpu", judged)
+
+
+def means_now(patch: Patch) -> None:
+    """Take what was idle at the last report for idle now."""
+    patch.setattr(ClockOffset, "earliest_ms", lambda *_: 2**50)
+
+
+def ignores_silent_gpus(patch: Patch) -> None:
+    """Judge a run by those of its GPUs that were reported."""
+
+    def judged(proof: RunProof, limits: IdleLimits, known: IdleKnowledge) -> IdleRun:
+        gpus = [one for one in proof.gpus if one.known_from_ms is not None and "missing" not in one.gpu.gpu_uuid]
+        proof.run.job = replace(proof.run.job, gpus=len(gpus))
+        return judge_run(RunProof(proof.run, gpus, proof.beyond), limits, known)
+
+    patch.setattr(idle_judge, "confirmed", lambda *_: [])
+    patch.setattr(idleness_reads, "judge_run", judged)
+
+
+def asks_accounting_only(patch: Patch) -> None:
+    """Believe accounting, however far it is behind slurmctld."""
+    patch.setattr(idle_judge, "confirmed", lambda *_: [])
+    patch.setattr(idleness_reads, "others_of", lambda *_: [])
+    patch.setattr(idle_node, "_of_slurmctld", lambda *_: [])
+
+
+def forgets_ended_runs(patch: Patch) -> None:
+    """Overlook the runs that were on the node and have ended."""
+    stretch: Callable[..., Stretch] = idle_node._stretch
+
+    def found(*more: Any) -> Stretch:
+        own = stretch(*more)
+        return Stretch(own.as_of - 7200, own.as_of) if not more[1] else own
+
+    patch.setattr(idle_node, "_stretch", found)
+
+
+MUTATIONS = (trusts_clocks, ignores_gaps, means_now, ignores_silent_gpus, asks_accounting_only, forgets_ended_runs)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_a_judge_that_believes_too_much_is_caught(
+    mutation: Callable[[Patch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of these judges soon says a yes that the truth contradicts."""
+    mutation(monkeypatch)
+    found = IdleFindings()
+    for seed in range(SCENES):
+        found.add(drawn_world(seed))
+        if found.false:
+            return
+    raise AssertionError(found.answers)
