@@ -32,7 +32,7 @@ _Age = Annotated[
 _Nonce = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9_\-]{0,64}\Z", description="random text that the answer repeats, so that no older one fits"
+        pattern=r"^[A-Za-z0-9_-]{0,64}$", description="random text that the answer repeats, so that no older one fits"
     ),
 ]
 
