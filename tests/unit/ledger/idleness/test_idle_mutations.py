@@ -68,7 +68,7 @@ def forgets_ended_runs(patch: Patch) -> None:
     patch.setattr(idle_node, "_stretch", found)
 
 
-MUTATIONS = {
+MUTATIONS: dict[Callable[[Patch], None], int] = {
     trusts_clocks: 10,
     ignores_gaps: 1,
     means_now: 0,
