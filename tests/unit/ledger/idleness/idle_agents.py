@@ -57,6 +57,8 @@ class AgentLife:
             if not within(self._node.up, at):
                 self._book = None
                 continue
+            if not any(first <= self._last and at < last for first, last in self._node.up):
+                self._book = None  # restarted between two ticks
             due = self._tick(at)
             if not self._outbox or (not due and at < retry_at):
                 continue

@@ -56,7 +56,8 @@ def _others(world: World, document: IdlenessDocument, named: set[tuple[int, int 
         return next((f"{run.printed_id} was there" for run in there if (run.job_id, run.start) not in named), "")
     if document.as_of is None or second < document.as_of - world.hub_ahead - 1:
         return ""
-    same = (run for run in world.named(document.name) if run.running(second))
+    now = int(document.generated - world.hub_ahead)  # one that has ended by then is not culled with the others
+    same = (run for run in world.named(document.name) if run.running(second) and run.running(now))
     return next((f"{run.printed_id} also ran" for run in same if (run.job_id, run.start) not in named), "")
 
 

@@ -14,8 +14,8 @@ from gpuwaste.ledger.idleness.idle_judge import IdleKnowledge, IdleLimits, Stret
 from gpuwaste.ledger.idleness.idleness_types import IdleGpu, IdleRun
 from gpuwaste.ledger.idleness.run_proofs import GpuProof, RunProof
 
-pytestmark = [pytest.mark.long, pytest.mark.drawn]
-SCENES = 120
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+SCENES = 30
 Patch = pytest.MonkeyPatch
 
 
@@ -73,10 +73,10 @@ MUTATIONS: dict[Callable[[Patch], None], int] = {
     ignores_gaps: 1,
     means_now: 0,
     ignores_silent_gpus: 6,
-    asks_accounting_only: 45,
+    asks_accounting_only: 0,
     forgets_ended_runs: 22,
 }
-"""From which scene on: of these each was caught by the first."""
+"""From which scene on: each was caught by the first."""
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
@@ -84,9 +84,12 @@ def test_a_judge_that_believes_too_much_is_caught(
     mutation: Callable[[Patch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of these judges soon says a yes that the truth contradicts."""
+    first = MUTATIONS[mutation]
+    sound = IdleFindings()
+    sound.add(drawn_world(first))
+    assert not sound.false, "the judge as it is must be right here"
     mutation(monkeypatch)
     found = IdleFindings()
-    first = MUTATIONS[mutation]
     for seed in range(first, first + SCENES):
         found.add(drawn_world(seed))
         if found.false:
