@@ -281,6 +281,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     routes += " /v1/jobs/{job_id}/curves /v1/views /v1/views/{name} /v1/views/{name}/compare /v1/web/link"
     routes += " /v1/actions /v1/actions/stop /v1/actions/claim /v1/actions/{action_id} /v1/actions/{action_id}/approve"
     routes += " /v1/actions/{action_id}/refuse /v1/actions/{action_id}/step"
+    routes += " /v1/jobs/{job_id}/idleness /v1/nodes/{node}/idleness"
     routes += " /v1/rules /v1/rules/look /v1/rules/replay /v1/models/trial"
     assert set(found["paths"]) == set(routes.split())
     asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
@@ -308,7 +309,15 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         *("InletAnswer", "InletsDocument", "RightSizesDocument", "SizeTableAnswer"),
         *("RulesDocument", "LookDocument", "ReplayDocument", "TrialDocument"),
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
-        *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped", "DisputesDocument"),
+        *(
+            "IdlenessDocument",
+            "ActionsDocument",
+            "ActionDocument",
+            "ActionLent",
+            "ActionTaken",
+            "ActionsStopped",
+            "DisputesDocument",
+        ),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert {"seq", "job", "use", "script"} <= set(event["properties"]["events"]["items"]["properties"])

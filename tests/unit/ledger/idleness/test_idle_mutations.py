@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from tests.unit.ledger.idleness.idle_findings import IdleFindings
-from tests.unit.ledger.idleness.idle_world import drawn_world
+from tests.unit.ledger.idleness.idle_hub import IdleHub
+from tests.unit.ledger.idleness.idle_truth import false_yes
+from tests.unit.ledger.idleness.idle_world import BEGIN, World, WorldNode, WorldRun, drawn_world
 
 from gpuwaste.ledger.idleness import idle_judge, idle_node, idleness_reads
 from gpuwaste.ledger.idleness.agent_clocks import TRANSIT_MS, AgentClocks, ClockOffset
@@ -73,7 +75,6 @@ MUTATIONS: dict[Callable[[Patch], None], int] = {
     ignores_gaps: 1,
     means_now: 0,
     ignores_silent_gpus: 6,
-    asks_accounting_only: 0,
     forgets_ended_runs: 22,
 }
 """From which scene on: each was caught by the first."""
@@ -95,3 +96,31 @@ def test_a_judge_that_believes_too_much_is_caught(
         if found.false:
             return
     raise AssertionError(found.answers)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_slurmdbd_that_is_behind_slurmctld_empties_no_node(asks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accounting has the end of one run and not yet the start of the next: only slurmctld knows that the node works."""
+    ended = WorldRun(1, "1", BEGIN - 100, BEGIN, BEGIN + 4000, gpus={"n0": ["GPU-0"]}, active={"GPU-0": []})
+    works = WorldRun(
+        2,
+        "2",
+        BEGIN + 4790,
+        BEGIN + 4800,
+        None,
+        gpus={"n0": ["GPU-0"]},
+        active={"GPU-0": [(BEGIN + 4800, BEGIN + 9000)]},
+    )
+    world = World(1, False, [WorldNode("n0", ["GPU-0"])], [ended, works], slurmdbd_lag_s=900)
+    if not asks:
+        asks_accounting_only(monkeypatch)
+    hub = IdleHub(world)
+    hub.go_to(BEGIN + 5500)
+    document = hub.ask("node", "n0", 300)
+    hub.close()
+    assert document is not None
+    if asks:
+        assert (document.answer, document.reasons) == ("unknown", ["mismatch"])
+    else:
+        assert document.answer == "yes"
+        assert "2 was there" in false_yes(world, document)
