@@ -1,4 +1,4 @@
-"""`gpuwaste idle` on a real cluster with real munge: an idle job is yes, its node too, and no longer once it is suspended."""
+"""`gpuwaste idle` on a real cluster with real munge: an idle job is yes, its node too; what works is no."""
 
 import json
 
@@ -36,6 +36,6 @@ def test_idle_answers_by_the_real_slurmctld(cluster: LoopbackCluster, make_site:
     assert found["as_of"] - found["since"] >= 60
     assert site.gpuwaste("idle", str(busy), "--for", "60s", user="bob", check=False).returncode == 5
     assert site.gpuwaste("idle", str(idle), user="bob", check=False).returncode == 3
-    node = site.gpuwaste("idle", "--node", first, "--for", "60s", "--max-age", "10m", user="root", check=False)
-    assert node.returncode == 0, node.stdout + node.stderr
+    of_node = site.gpuwaste("idle", "--node", first, "--for", "60s", "--max-age", "10m", user="root", check=False)
+    assert of_node.returncode == 0, of_node.stdout + of_node.stderr
     assert site.gpuwaste("idle", "--node", first, user="alice", check=False).returncode == 3

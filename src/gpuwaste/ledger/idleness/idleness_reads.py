@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
-from gpuwaste.core.job_states import HOLDING
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import LATER, Refusal, not_found
 from gpuwaste.core.scope import Scope
@@ -17,12 +16,12 @@ from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.idleness.agent_clocks import TRANSIT_MS, AgentClocks
+from gpuwaste.ledger.idleness.answer_parts import AnswerBasis, OnceAskedJobs, common_stretch, run_without_gpus
 from gpuwaste.ledger.idleness.idle_judge import (
     IdleKnowledge,
     IdleLimits,
     Stretch,
     answer_of,
-    common,
     judge_run,
     others_of,
     too_little,
@@ -31,12 +30,11 @@ from gpuwaste.ledger.idleness.idle_node import NodeView, judge_node
 from gpuwaste.ledger.idleness.idleness_types import IdlenessDocument, IdleReason, IdleRun
 from gpuwaste.ledger.idleness.kept_jobs import KeptJobs
 from gpuwaste.ledger.idleness.run_proofs import RunProof, node_runs, run_proofs
-from gpuwaste.ledger.idleness.slurm_jobs import SlurmctldJobs, SlurmJobs
+from gpuwaste.ledger.idleness.slurm_jobs import SlurmJobs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.ledger.reports.document_queries import DocumentQueries
 from gpuwaste.ledger.reports.report_builder import is_recorded
-from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -57,20 +55,6 @@ class IdleQuestion:
     for_s: int | None = None
     max_age_s: int | None = None
     nonce: str = ""
-
-
-@dataclass(slots=True)
-class _OnceAsked:
-    """Slurmctld's jobs for one answer: queried when they are first needed."""
-
-    source: SlurmJobs
-    asked: bool = False
-    found: SlurmctldJobs | None = None
-
-    def __call__(self) -> SlurmctldJobs | None:
-        if not self.asked:
-            self.asked, self.found = True, self.source.now()
-        return self.found
 
 
 class IdlenessReads(Part):
@@ -144,11 +128,11 @@ class IdlenessReads(Part):
             proofs = self.proofs(db, [run.run_key for run in open_], knowing.known.now)
         self._note_kept(knowing, proofs)
         found = {proof.run.job.run_key: judge_run(proof, limits, knowing.known) for proof in proofs}
-        judged = [found.get(run.run_key) or _without_gpus(run) for run in open_]
+        judged = [found.get(run.run_key) or run_without_gpus(run) for run in open_]
         reasons = list[IdleReason](dict.fromkeys(reason for run in judged for reason in run.reasons))
         if not judged:
             reasons.append("ended")
-        stretch = _common(judged)
+        stretch = common_stretch(judged)
         if not reasons:
             reasons += too_little(stretch, limits, knowing.known.now)
         if not reasons:
@@ -198,15 +182,15 @@ class IdlenessReads(Part):
         default = int(self._settings.pending_s) + TRANSIT_MS // 1000
         return IdleLimits(for_s, default if question.max_age_s is None else question.max_age_s)
 
-    def _knowing(self) -> "_Knowing":
+    def _knowing(self) -> AnswerBasis:
         """Return what is known besides the store; it is taken before the store is read, so that it is not newer."""
-        jobs = _OnceAsked(self._slurm_jobs)
+        jobs = OnceAskedJobs(self._slurm_jobs)
         current_s = max(_READS * self._importer.settings.every_s, _READS_LEAST_S)
         read, now = self._importer.status.read_until, self._clock.utc_s()
         kept: dict[RunKey, int] = {}
-        return _Knowing(IdleKnowledge(now, read, int(current_s), self._clocks.offset, kept, jobs), kept, jobs)
+        return AnswerBasis(IdleKnowledge(now, read, int(current_s), self._clocks.offset, kept, jobs), kept, jobs)
 
-    def _note_kept(self, knowing: "_Knowing", proofs: Sequence[RunProof]) -> None:
+    def _note_kept(self, knowing: AnswerBasis, proofs: Sequence[RunProof]) -> None:
         for proof in proofs:
             run = proof.run.job.run_key
             until = self._kept.kept_until(run, knowing.known.now)
@@ -218,7 +202,7 @@ class IdlenessReads(Part):
         question: IdleQuestion,
         about: Literal["job", "node"],
         limits: IdleLimits,
-        knowing: "_Knowing",
+        knowing: AnswerBasis,
         runs: Sequence[IdleRun],
         reasons: Sequence[IdleReason],
         stretch: Stretch | None,
@@ -247,38 +231,3 @@ class IdlenessReads(Part):
             accounting_read=known.accounting_read,
             slurmctld_read=None if jobs is None else jobs.read,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Knowing:
-    """What one answer rests on, with the parts of it that become known while it is made."""
-
-    known: IdleKnowledge
-    kept: dict[RunKey, int]
-    jobs: _OnceAsked
-
-
-def _common(runs: Sequence[IdleRun]) -> Stretch | None:
-    """Return the time in which all runs are known to be idle; None where one is not."""
-    if not all(run.since is not None and run.as_of is not None for run in runs):
-        return None
-    return common(Stretch(run.since or 0, run.as_of or 0) for run in runs)
-
-
-def _without_gpus(run: JobRecord) -> IdleRun:
-    """Return the answer about an open run that has not started, or holds no GPUs."""
-    reason: IdleReason = "pending" if run.start is None or run.state not in HOLDING else "cpus_only"
-    return IdleRun(
-        cluster=run.cluster,
-        job_id=run.job_id,
-        start=run.start,
-        printed_id=run.printed_id,
-        user=run.user,
-        state=run.state,
-        gpus_held=run.gpus,
-        answer=answer_of([reason]),
-        since=None,
-        as_of=None,
-        reasons=[reason],
-        gpus=[],
-    )

@@ -111,7 +111,7 @@ def test_slurmdbd_that_is_behind_slurmctld_empties_no_node(asks: bool, monkeypat
         gpus={"n0": ["GPU-0"]},
         active={"GPU-0": [(BEGIN + 4800, BEGIN + 9000)]},
     )
-    world = World(1, False, [WorldNode("n0", ["GPU-0"])], [ended, works], slurmdbd_lag_s=900)
+    world = World(1, healthy=False, nodes=[WorldNode("n0", ["GPU-0"])], runs=[ended, works], slurmdbd_lag_s=900)
     if not asks:
         asks_accounting_only(monkeypatch)
     hub = IdleHub(world)
