@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from tests.unit.ledger.idleness.idle_agents import deliveries
-from tests.unit.ledger.idleness.idle_world import BEGIN, World, WorldRun, within
+from tests.unit.ledger.idleness.idle_world import BEGIN, MIN_JOB_AGE_S, World, WorldRun, within
 
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope
@@ -36,7 +36,6 @@ from gpuwaste.testing.fake_slurm import FakeSlurm
 
 OPERATOR: Final = Scope("oper", everything=True)
 IMPORT_S: Final = 60
-_FORGETS_S: Final = 300  # slurmctld's MinJobAge
 
 
 class SharedIdlenessReads(IdlenessReads):
@@ -211,7 +210,7 @@ def _accounted(run: WorldRun, at: int) -> JobRecord:
 
 
 def _in_slurmctld(run: WorldRun, at: int) -> list[RunningJob]:
-    if at < run.submit or (run.end is not None and at >= run.end + run.completing_s + _FORGETS_S):
+    if at < run.submit or (run.end is not None and at >= run.end + run.completing_s + MIN_JOB_AGE_S):
         return []
     started, held = run.start <= at, run.running(at)
     stopped = within(run.suspended, at)

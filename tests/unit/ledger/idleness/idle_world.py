@@ -13,6 +13,7 @@ from gpuwaste.testing.hub_rows import HOUR
 BEGIN: Final = HOUR + 1234
 LENGTH: Final = 4 * 3600
 END: Final = BEGIN + LENGTH
+MIN_JOB_AGE_S: Final = 300  # for so long slurmctld remembers a job that has ended
 Spans = list[tuple[int, int]]
 Kind = Literal["gpu", "cpu", "shard", "mig"]
 
