@@ -1,6 +1,7 @@
 """Credentials keep their promises: munge with two real munged of different hosts, and token files."""
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.integration.etc.idle_client import example_client
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.net.munge_credentials import Munge, MungeChecker, MungeIssuer
@@ -21,6 +23,8 @@ from gpuwaste.net.request_signing import (
     CredentialIssuer,
     RetryableAuthError,
     Via,
+    ack_digest,
+    request_digest,
     sign_ack,
     sign_request,
     verify_ack,
@@ -268,3 +272,25 @@ def test_a_request_credential_is_no_acknowledgement(pair: Pair) -> None:
     value = sign_request(pair.issuer, "POST", "/v1/hours", b"{}")["Authorization"].partition(" ")[2]
     with pytest.raises(AuthError):
         verify_ack(pair.issuer, value, b"{}")
+
+
+@needs_munged
+def test_the_example_client_of_idleness_checks_the_hubs_signature_with_munges_commands(
+    node: Munge, hub: Munge, start_munged: Callable[..., str]
+) -> None:
+    """Its credential is good at the hub once; it accepts the hub's signature for this request, once, and no other."""
+    client = example_client()
+    proof = client.MungeProof(pwd.getpwuid(os.getuid()).pw_name, start_munged("culler", "127.0.0.3"))
+    digest = request_digest("GET", "/v1/jobs/7/idleness?nonce=n", b"")
+    scheme, credential = proof.credential(digest).split(" ")
+    checker = MungeChecker(hub)
+    caller = checker.check(credential, digest)
+    assert (scheme, caller.uid, caller.origin) == ("Munge", os.getuid(), "127.0.0.3")
+    answer = ack_digest(b"yes", f"{scheme} {credential}")
+    signed = checker.issue_ack(caller, answer)
+    with pytest.raises(client.NotAnsweredError, match="not signed by the hub"):
+        proof.check(checker.issue_ack(caller, answer), ack_digest(b"yes", "Munge another"))
+    proof.check(signed, answer)
+    for bad in (signed, "", "MUNGE:AwQ:"):
+        with pytest.raises(client.NotAnsweredError, match="unmunge: exit code"):
+            proof.check(bad, answer)

@@ -54,19 +54,24 @@ class RawSink(SinkPart):
 
 
 class HourSink(SinkPart):
-    """Turns observations into hours and puts due rows into the outbox; rows that fail are put again."""
+    """Turns observations into hours and puts due rows into the outbox; rows that fail are put again.
+
+    Rows are sent as soon as they are due: else one could wait in the outbox for as long again. Those of the first put
+    wait for the shipper's start, which is at a random moment, as nodes boot together.
+    """
 
     name = "hours"
 
     def __init__(
-        self, book: HourAggregator, outbox: Outbox, store: NodeStore, ports: AgentPorts, ended: Callable[[], None]
+        self, book: HourAggregator, outbox: Outbox, store: NodeStore, ports: AgentPorts, ship: Callable[[], None]
     ) -> None:
         self._book = book
         self._outbox = outbox
         self._store = store
         self._clock = ports.clock
         self._events = ports.events
-        self._ended = ended
+        self._ship = ship
+        self._put_before = False
         self._waiting: dict[tuple[str, int, int, str, str, int], AllocationHour] = {}
 
     @classmethod
@@ -75,10 +80,10 @@ class HourSink(SinkPart):
         agent, ports = parts.get(Config).agent, parts.get(AgentPorts)
         book = HourAggregator(ports.site.cluster, ports.site.node, agent.interval_s, agent.ship_every_s)
 
-        def ended() -> None:
+        def ship() -> None:
             parts.get(HourShipping).shipper.wake()
 
-        return cls(book, parts.get(Outbox), parts.get(NodeStore), ports, ended)
+        return cls(book, parts.get(Outbox), parts.get(NodeStore), ports, ship)
 
     def before_start(self) -> None:
         """Continue from the rows and samples that an earlier agent left; a failure loses only those."""
@@ -112,8 +117,9 @@ class HourSink(SinkPart):
         self._outbox.put(list(self._waiting.values()))
         final = any(row.final for row in self._waiting.values())
         self._waiting.clear()
-        if final:
-            self._ended()
+        if final or self._put_before:
+            self._ship()
+        self._put_before = True
 
 
 def tick_of(seen: Observation) -> MeterTick:

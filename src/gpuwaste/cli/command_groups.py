@@ -5,7 +5,7 @@ from textwrap import wrap
 from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
-    "Your jobs": "report  job  now  keep  appeal  predict  plan  estimate  notify  web",
+    "Your jobs": "report  job  now  idle  keep  appeal  predict  plan  estimate  notify  web",
     "Site": "look  analyze  simulate {run, what-if, compare, generate, sweep}  export  effect",
     "Advice": (
         "policy {check, explain, replay, verdicts}  "

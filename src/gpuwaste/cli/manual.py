@@ -8,6 +8,8 @@ EXIT_CODES: Final = {
     2: "Wrong usage, or a configuration file with an error.",
     3: "No data: nothing was found, or nothing that the caller may see.",
     4: "`--fail-above PERCENT`: the value is above that percentage.",
+    5: "`gpuwaste idle`: no, it is not idle.",
+    6: "`gpuwaste idle`: it is not known whether it is idle.",
     130: "Interrupted from the keyboard.",
     141: "Output pipe closed.",
 }

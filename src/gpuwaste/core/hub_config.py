@@ -110,6 +110,9 @@ class HubServiceConfig:
     )
     keep_max_hours: float = key(12.0, "Maximum duration of one keep, hours; for operators too.")
     keeps_per_week: int = key(20, "Maximum number of keeps of one person in 7 days.")
+    idle_after_s: float = key(
+        1800.0, "Idle time after which `gpuwaste idle` and /v1/jobs/ID/idleness answer yes; a request may name another."
+    )
     staff_groups: tuple[str, ...] = key((), "Unix groups whose members may see all jobs.", site=("hpcstaff",))
     user_names_file: str = key(
         "",

@@ -63,9 +63,15 @@ class Identity(Part):
 
         A reverse proxy's uid proves nothing: the requests that it forwards need the credential. Raises Refusal.
         """
+        return self.scope(self.sender(authorization, target, peer_uid, method, body))
+
+    def sender(
+        self, authorization: str, target: str, peer_uid: int | None, method: str = "GET", body: bytes = b""
+    ) -> Caller:
+        """Return who sent a request, as `reader` proves it. Raises Refusal."""
         if peer_uid is not None and peer_uid not in self._proxy_uids:
-            return self.scope(Caller(peer_uid, "", "peer"))
-        return self.scope(self.caller(authorization, method, target, body))
+            return Caller(peer_uid, "", "peer")
+        return self.caller(authorization, method, target, body)
 
     def scope(self, caller: Caller) -> Scope:
         """Return what a proven caller may read. Raises Refusal."""

@@ -81,6 +81,7 @@ class BatchReceiver(ABC, Generic[_Row]):
         self._check_protocol(envelope)
         self._check_sender(caller, envelope, local_uid)
         at_us = self._clock.utc_us()
+        self._arrived(envelope, at_us)
         good, rejected = self._sort(body, envelope, at_us)
         _reject(good, rejected, self._admitted(envelope.node, good))
         inbox = self._inbox
@@ -125,6 +126,9 @@ class BatchReceiver(ABC, Generic[_Row]):
     @abstractmethod
     def _sort(self, body: bytes, envelope: Envelope, at_us: int) -> tuple[dict[int, _Row], dict[int, str]]:
         """Return the good rows of a batch that arrived at `at_us` by line, and the reason by line for the others."""
+
+    def _arrived(self, _envelope: Envelope, _at_us: int) -> None:
+        """Note a batch of a proven sender that arrived at a time of this host's clock, UTC microseconds."""
 
     def _admitted(self, _node: str, _rows: Mapping[int, _Row]) -> dict[int, str]:
         """Return the reason by line for rows that any hub rejects on arrival. Raises Refusal."""

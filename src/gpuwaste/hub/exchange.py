@@ -14,7 +14,8 @@ from fastapi import Query, Request, Response
 from msgspec import Struct, to_builtins
 from starlette.requests import ClientDisconnect
 
-from gpuwaste.core.refusal import BAD, NO_SUCH_ENCODING, TOO_LARGE, TOO_SLOW, Refusal
+from gpuwaste.core.errors import AuthError
+from gpuwaste.core.refusal import BAD, LATER, NO_SUCH_ENCODING, TOO_LARGE, TOO_SLOW, Refusal
 from gpuwaste.core.repeat_suppressor import EventLog
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.thread_pool import REPORTS_AT_ONCE, ThreadPool, UserPlaces
@@ -23,6 +24,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.hub_ports import ServiceLimits
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.host_ports import HostPorts
+from gpuwaste.net.request_signing import sign_ack
 from gpuwaste.show.resource import Reading
 
 REPORTS_OF_USER: Final = 2  # a third of the places, and of the memory that all of them use
@@ -114,7 +116,7 @@ class Exchange:
     async def scope(self, request: Request, body: bytes = b"") -> Scope:
         """Return the caller, and what they may see."""
         peer_uid: int | None = getattr(request.state, "peer_uid", None)
-        reader, user = self.reading.get(Identity).reader, "" if peer_uid is None else f"uid {peer_uid}"
+        reader, user = self.reading.get(Identity).reader, _peer(peer_uid)
         return await self.threads.proofs.run(
             user, reader, authorization(request), target(request), peer_uid, request.method, body
         )
@@ -132,6 +134,23 @@ class Exchange:
             body = await (pool or self.threads.questions).run(scope.bounded_user, lambda: _encoded(build(scope)))
         return Response(body, media_type="application/json")
 
+    async def signed(
+        self, request: Request, build: Callable[[Scope], Content], pool: ThreadPool | None = None
+    ) -> Response:
+        """Answer as `document` does, signed for the credential of the request; on the Unix socket unsigned."""
+        peer_uid: int | None = getattr(request.state, "peer_uid", None)
+        identity, sender, user = self.reading.get(Identity), authorization(request), _peer(peer_uid)
+        proofs = self.threads.proofs
+        caller = await proofs.run(user, identity.sender, sender, target(request), peer_uid)
+        scope = await proofs.run(user, identity.scope, caller)
+        with self.turns.taken(scope):
+            body = await (pool or self.threads.questions).run(scope.bounded_user, lambda: _encoded(build(scope)))
+        try:
+            headers = await proofs.run(user, sign_ack, identity.checkers, caller, body, sender)
+        except AuthError as error:
+            raise Refusal(LATER, f"the answer cannot be signed: {error}") from error
+        return Response(body, media_type="application/json", headers=headers)
+
     async def order(self, request: Request, do: Callable[[Scope, bytes], Content]) -> Response:
         """Answer a request with a body with what `do` returns, done in a thread."""
         with self._orders.visit(request.state.cut_off) as visit:  # the sender has proven nothing yet
@@ -139,6 +158,11 @@ class Exchange:
         scope = await self.scope(request, body)
         with self.turns.taken(scope):
             return json_response(await self.threads.questions.run(scope.bounded_user, do, scope, body))
+
+
+def _peer(peer_uid: int | None) -> str:
+    """Return who takes a place in the pool of proofs: a user of the Unix socket; "": the sender is not proven yet."""
+    return "" if peer_uid is None else f"uid {peer_uid}"
 
 
 def authorization(request: Request) -> str:

@@ -25,6 +25,7 @@ from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.gpu_claims import GpuClaims
 from gpuwaste.ledger.hour import AllocationHour, parse_hours
 from gpuwaste.ledger.hour_store import put_hours, upsert_hours
+from gpuwaste.ledger.idleness.agent_clocks import AgentClocks
 from gpuwaste.ledger.unaccounted import Unaccounted
 from gpuwaste.net.addresses import is_loopback_address
 from gpuwaste.net.batch import Envelope
@@ -112,8 +113,9 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         check_origin: bool = True,
         unaccounted: Unaccounted | None = None,
         inbox: InboxRoom | None = None,
+        clocks: AgentClocks | None = None,
     ) -> None:
-        """Without `unaccounted` rows are accepted whatever accounting has."""
+        """Without `unaccounted` rows are accepted whatever accounting has; `clocks` learns the agents' clocks."""
         super().__init__(identity, site, clock, inbox)
         self._store = store
         self.counts = BatchCounts(clock)
@@ -121,6 +123,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
         self._claims = GpuClaims(store)
         self.check_origin = check_origin
         self._unaccounted = unaccounted
+        self._agent_clocks = clocks
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
@@ -133,6 +136,7 @@ class Ingest(BatchReceiver[AllocationHour], Part):
             check_origin=parts.get(Config).hub.check_origin,
             unaccounted=parts.get(Unaccounted),
             inbox=parts.find(InboxRoom),
+            clocks=parts.get(AgentClocks),
         )
 
     @property
@@ -173,6 +177,10 @@ class Ingest(BatchReceiver[AllocationHour], Part):
 
     def _admitted(self, node: str, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
         return {} if self._unaccounted is None else self._unaccounted.rejected(node, rows)
+
+    def _arrived(self, envelope: Envelope, at_us: int) -> None:
+        if self._agent_clocks is not None:
+            self._agent_clocks.note(envelope.node, envelope.sent_us, at_us)
 
     def _judged(self, rows: Mapping[int, AllocationHour]) -> dict[int, str]:
         with contextlib.suppress(StoreError):  # the commit that follows fails as well, and reports it

@@ -70,7 +70,8 @@ class Mount:
 
         async def answer(request: Request, **asked: Any) -> Response:
             question = one.question(**asked)
-            return await self._exchange.document(request, lambda scope: one.read(self._reading, scope, question), pool)
+            answered = self._exchange.signed if one.signed else self._exchange.document
+            return await answered(request, lambda scope: one.read(self._reading, scope, question), pool)
 
         _describe(answer, one.read, _parameters(one.question, one.path))
         self._app.add_api_route(one.path, answer, methods=["GET"], responses=answers(one.document))

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.ledger.ledger import LedgerSettings
-from gpuwaste.ledger.run_judging import HANG_LIMITS, judge_held
+from gpuwaste.ledger.run_judging import HANG_LIMITS, judge_held, judge_picked_gpus
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.formats.hostlist import expand
 from gpuwaste.store.database import Database
@@ -66,8 +66,16 @@ _GPU: Final = tuple(f.name for f in fields(HeldGpu) if f.name != "level")
 
 def held_runs(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> list[HeldRun]:
     """Return the runs of a cluster (None: of all) that hold GPUs, in order of start, including overdue ones."""
-    if not judge_held(db, cluster, settings, now):
-        return []
+    return _held(db, settings, now) if judge_held(db, cluster, settings, now) else []
+
+
+def picked_held_runs(db: Database, settings: LedgerSettings, now: int) -> list[HeldRun]:
+    """Return the open runs that were picked last on this connection, with their GPUs, as `held_runs` does."""
+    return _held(db, settings, now) if judge_picked_gpus(db, settings, now) else []
+
+
+def _held(db: Database, settings: LedgerSettings, now: int) -> list[HeldRun]:
+    """Return the runs whose GPUs were judged last on this connection."""
     from_hour = int(now - settings.pending_s) // HOUR_S * HOUR_S
     hang_from = now // HOUR_S * HOUR_S - HANG_HOURS * HOUR_S
     found = db.answer("held_gpus", {"from_hour": from_hour, "hang_from_hour": hang_from, **HANG_LIMITS})

@@ -5,6 +5,9 @@ from typing import Final
 from gpuwaste.ledger.appeals.appeal_service import Appeals
 from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.curves.curve_service import Curves
+from gpuwaste.ledger.idleness.agent_clocks import AgentClocks
+from gpuwaste.ledger.idleness.idleness_reads import IdlenessReads
+from gpuwaste.ledger.idleness.slurm_jobs import SlurmJobs
 from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.now.now_reads import NowReads
 from gpuwaste.ledger.open_runs import SharedRuns
@@ -28,4 +31,7 @@ PARTS: Final = (
     Curves,
     NowReads,
     Appeals,
+    AgentClocks,
+    SlurmJobs,
+    IdlenessReads,
 )

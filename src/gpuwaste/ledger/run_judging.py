@@ -166,6 +166,11 @@ def _judge(
 def judge_held(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> bool:
     """Judge each GPU of the runs of a cluster that have not ended, without sums and causes of runs."""
     _pick(db, Selection(0, now + 1, clusters=None if cluster is None else (cluster,), running_only=True), now)
+    return judge_picked_gpus(db, settings, now)
+
+
+def judge_picked_gpus(db: Database, settings: LedgerSettings, now: int) -> bool:
+    """Judge each GPU of the open runs that were picked last on this connection; returns whether there is any."""
     if not _add_up(db, settings, now):
         return False
     judge_gpus(db, settings, now)

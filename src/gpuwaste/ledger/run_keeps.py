@@ -1,4 +1,4 @@
-"""Runs for which the site's rules wait, for documents of the ledger.
+"""Runs for which the site's rules wait, for documents of the ledger and for answers on idleness.
 
 There are none here: the room that acts has a part that is a subclass, which the hub's parts find.
 """
@@ -22,3 +22,7 @@ class RunKeeps(Part):
     def kept(self, _runs: Collection[RunKey], _now: int) -> list[KeptRun]:
         """Return which of these runs are kept at an instant, UTC seconds. Raises StoreError."""
         return []
+
+    def kept_until(self, _run: RunKey, _now: int) -> int | None:
+        """Return until when a run is kept, UTC seconds; None where it is not kept at `_now`. Raises StoreError."""
+        return None

@@ -6,7 +6,7 @@ acknowledgement count from 1, the envelope; the first row is line 2.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ PROTOCOL_MAX: Final = PROTOCOL + 1  # one version ahead is accepted: its additio
 MAX_BATCH_BYTES: Final = 1024 * 1024
 FIRST_ROW_LINE: Final = 2
 _MAX_NAME: Final = 256
+_FAR_US: Final = 2**60
 
 
 class BatchLine(Protocol):
@@ -47,17 +48,26 @@ class Batch(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A batch's first line: the sender; for verdicts `node` is the advisor's host, agent_version the advisor's."""
+    """A batch's first line: the sender; for verdicts `node` is the advisor's host, agent_version the advisor's.
+
+    `sent_us` is the sender's clock when the batch is sent, UTC microseconds; None where the sender is an older version.
+    """
 
     cluster: str
     node: str
     boot_id: str
     agent_version: str
     protocol: int = PROTOCOL
+    sent_us: int | None = None
 
     def line(self, batch_id: str) -> bytes:
         """Return the line, without its newline."""
-        return json_line({"batch_id": batch_id, **asdict(self)})
+        fields = {name: value for name, value in asdict(self).items() if value is not None}
+        return json_line({"batch_id": batch_id, **fields})
+
+    def sent_at(self, utc_us: int) -> "Envelope":
+        """Return the envelope of a batch that is sent at this time of the sender's clock."""
+        return replace(self, sent_us=utc_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,10 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
             raise ParseError(f"the batch's first line: {name} is not a text of 1 to {_MAX_NAME} characters")
         names[name] = value
     batch_id = names.pop("batch_id")
-    return Envelope(protocol=protocol, **names), batch_id
+    sent_us = fields.get("sent_us")
+    if isinstance(sent_us, bool) or not isinstance(sent_us, int) or not 0 < sent_us < _FAR_US:
+        sent_us = None
+    return Envelope(protocol=protocol, sent_us=sent_us, **names), batch_id
 
 
 def parse_rows(body: bytes, read: Callable[[bytes], _T]) -> Iterator[tuple[int, _T | ParseError]]:

@@ -111,6 +111,19 @@ class HubClient:
         answer = self._send("GET", target, b"", MAX_ANSWER_BYTES)
         return self._found(answer, path)
 
+    def get_signed(self, path: str, params: Mapping[str, str | int]) -> dict[str, Any]:
+        """Do as `get`, and verify that the hub itself answered exactly this request. Also raises AuthError.
+
+        On the Unix socket there is no credential and no signature: the socket's folder belongs to the hub. A token is
+        the same in each request: `params` must have what makes this one unique, and the caller compares the answer's.
+        """
+        target = f"{quote(path)}?{urlencode(params)}"
+        answer, authorization = self._sent("GET", target, b"", MAX_ANSWER_BYTES, "")
+        found = self._found(answer, path)
+        if self._issuer is not None:
+            verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body, authorization)
+        return found
+
     def post(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request as JSON and return the JSON object of the answer. Raises as `get` does."""
         target, body = quote(path), json.dumps(question).encode()

@@ -98,6 +98,7 @@ class Shipper(Generic[B]):
         self._outbox = outbox
         self._send_rows = send
         self._envelope = envelope
+        self._clock = clock
         self._every_s = every_s
         self._rng = rng or random.Random()  # noqa: S311 spreads load, keeps no secret
         self._max_bytes = MAX_BATCH_BYTES
@@ -116,7 +117,7 @@ class Shipper(Generic[B]):
         self._worker.start(self._rng.uniform(0, min(_START_S, self._every_s)))
 
     def wake(self) -> None:
-        """Ship now, without waiting: a run has ended, or the agent stops."""
+        """Ship now, without waiting: rows are due, or the agent stops."""
         self._worker.wake()
 
     def stop(self, timeout_s: float = 5.0) -> None:
@@ -153,7 +154,7 @@ class Shipper(Generic[B]):
         going_on, most = True, MIN_BATCH_BYTES if self._trouble.times else self._max_bytes
         while going_on:
             going_on = not self._worker.stopping.is_set()
-            room = most - len(self._envelope.line("0" * 32)) - 1
+            room = most - len(self._envelope.sent_at(self._clock.utc_us()).line("0" * 32)) - 1
             batch = self._outbox.take(max_bytes=room)
             if batch is None:
                 return
@@ -167,7 +168,7 @@ class Shipper(Generic[B]):
             most = self._max_bytes
 
     def _send(self, batch: B) -> None:
-        ack = self._send_rows(self._envelope, batch)
+        ack = self._send_rows(self._envelope.sent_at(self._clock.utc_us()), batch)
         self._settle(batch, ack.rejected)
         self._sent_rows += ack.accepted
 

@@ -82,7 +82,8 @@ class Resource(Generic[Q, S]):
 
     Fields of the question in braces in `path` are parts of the path; other keyword-only fields are not parameters.
     `read` is called in a thread of a pool, within the caller's scope; it raises Refusal. With `standby` a standby hub
-    answers, too, with stored data. `commands` print the document.
+    answers, too, with stored data. A `signed` answer has a header by which the caller verifies that the hub made it for
+    this credential. `commands` print the document.
     """
 
     path: str
@@ -91,6 +92,7 @@ class Resource(Generic[Q, S]):
     read: Callable[[Reading, Scope, Q], S | dict[str, Any] | bytes]
     pool: Pool = "questions"
     standby: bool = False
+    signed: bool = False
     commands: "Sequence[ReadCommand[Any]]" = ()
 
 

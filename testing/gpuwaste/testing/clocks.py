@@ -72,3 +72,20 @@ class StandingClock(SystemClock):
     def utc_us(self) -> int:
         """Return the time that was set."""
         return self.now_s * 1_000_000
+
+
+class StoppedClock(StandingClock):
+    """Both clocks stay where a test sets them; threads wait in real time."""
+
+    def __init__(self, now_s: int) -> None:
+        super().__init__(now_s)
+        self.steady_s = 0
+
+    def mono_us(self) -> int:
+        """Return the time that was set."""
+        return self.steady_s * 1_000_000
+
+    def go_on(self, seconds: int) -> None:
+        """Let both go on."""
+        self.now_s += seconds
+        self.steady_s += seconds

@@ -27,9 +27,11 @@ def hour(job: int = 7, *, seq: int = 1, final: bool = False, node: str = "gpu1",
     return AllocationHour(**{**values, **more})
 
 
-def batch(*hours: AllocationHour, protocol: int = 1, node: str = "gpu1", cluster: str = "gw") -> bytes:
+def batch(
+    *hours: AllocationHour, protocol: int = 1, node: str = "gpu1", cluster: str = "gw", sent_us: int | None = None
+) -> bytes:
     """Return the body of a batch."""
-    envelope = Envelope(cluster, node, "boot", "0.1.0", protocol)
+    envelope = Envelope(cluster, node, "boot", "0.1.0", protocol, sent_us)
     return encode_batch(envelope, Batch(tuple(encode_hour(h) for h in hours), "b1"))
 
 

@@ -30,7 +30,14 @@ from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.jobs.gpu_assignments import GpuAssignments
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.ledger.curves.curve_service import Curves
-from gpuwaste.net.request_signing import Caller, CredentialIssuer, RetryableAuthError, request_digest
+from gpuwaste.net.request_signing import (
+    Caller,
+    CredentialChecker,
+    CredentialIssuer,
+    RetryableAuthError,
+    Via,
+    request_digest,
+)
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -171,8 +178,9 @@ def running_hub(
     analytics: AnalyticsConfig | None = None,
     models: ModelsConfig | None = None,
     agent_uid: int = AGENT_UID,
+    checkers: Mapping[Via, CredentialChecker] | None = None,
 ) -> Iterator[Rig]:
-    """Run a hub on a free port and on a Unix socket."""
+    """Run a hub on a free port and on a Unix socket; `checkers` verify credentials in addition to those of munge."""
     clock = clock or SystemClock()
     slurm = slurm or FakeSlurm(
         node_list=[Node("gpu1", address="10.0.0.1"), Node("gpu2", address="10.0.0.2")],
@@ -196,7 +204,7 @@ def running_hub(
         models=models or ModelsConfig(),
     )
     ports = HubPorts(
-        slurm, clock, {"munge": FakeChecker()},
+        slurm, clock, {"munge": FakeChecker(), **(checkers or {})},
         name_of=lambda uid: USERS.get(uid) or user_name(uid),
         groups_of=lambda _: frozenset(),
         uid_of=lambda *_: agent_uid,

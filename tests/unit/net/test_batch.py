@@ -32,6 +32,16 @@ def test_a_batch_reads_back() -> None:
     assert list(parse_hours(body)) == [(2, row(1)), (3, row(2))]
 
 
+@pytest.mark.parametrize("said", [None, "7", True, 1.5, -1, 0, 2**60, [], 10**40])
+def test_a_senders_clock_reads_back_or_is_not_known(said: object) -> None:
+    """The time at which a batch is sent is a whole number of microseconds; anything else is as if it was not stated."""
+    now = ENVELOPE.sent_at(1_700_000_000_123_456)
+    assert parse_envelope(encode_batch(now, batch(1)))[0] == now
+    assert b"sent_us" not in ENVELOPE.line("b")
+    line = json.dumps({**json.loads(ENVELOPE.line("b")), "sent_us": said}).encode()
+    assert parse_envelope(line + b"\n")[0] == ENVELOPE
+
+
 def test_a_bad_row_spoils_no_other() -> None:
     """Lines that are no rows come back as errors under their number."""
     body = b"\n".join([ENVELOPE.line("b"), b"{", b"[1]", b"", b"[" * 100_000, encode_hour(row(1)).line, b"\xff", b""])

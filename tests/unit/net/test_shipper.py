@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def outbox(tmp_path: Path) -> Outbox:
 def hub() -> Iterator[MemoryHub]:
     hub = MemoryHub()
     yield hub
-    assert hub.envelopes <= {ENVELOPE}
+    assert {replace(envelope, sent_us=None) for envelope in hub.envelopes} <= {ENVELOPE}
+    assert all(envelope.sent_us for envelope in hub.envelopes)
 
 
 @pytest.fixture

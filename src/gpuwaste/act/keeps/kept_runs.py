@@ -93,6 +93,11 @@ class KeepsOfRuns(RunKeeps):
             for one in found
         ]
 
+    def kept_until(self, run: RunKey, now: int) -> int | None:
+        """Return until when a run is kept. Raises StoreError."""
+        keep = self._keeps.store.of_run(run, now)
+        return None if keep is None else keep.until
+
 
 def kept_words(keep: KeepRow) -> str:
     """Return a keep in one clause."""
