@@ -102,7 +102,7 @@ def cancelled(hub: Rig, job: int = 20) -> ActionEntry:
     hub.slurm.levels["oper"] = "Operator"
     hub.hub.get(Roles)._next_us = 0
     run = RunKey("gw", job, HOUR)
-    known = {"id": f"{job:064d}", "subject": str(run), "cluster": "gw", "job_id": job, "start": HOUR}
+    known: dict[str, Any] = {"id": f"{job:064d}", "subject": str(run), "cluster": "gw", "job_id": job, "start": HOUR}
     manager = hub.hub.get(ActionParts).manager
     assert manager.intend([ActionEntry(**{**CANCELLED, **known, "rule": ""})])
     row = manager.store.found(known["id"])[0]

@@ -13,14 +13,12 @@ from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.idleness.idleness_text import idleness_text
 from gpuwaste.ledger.idleness.idleness_types import REASONS, IdlenessDocument
-from gpuwaste.ledger.run_keeps import RunKeeps
 from gpuwaste.net.request_signing import ack_digest
 from gpuwaste.show.layout import Look
 from gpuwaste.show.machine_formats import to_csv
 from gpuwaste.slurm.accounting.job_record import JobRecord
 from gpuwaste.slurm.clients.slurmctld_jobs import RunningJob
 from gpuwaste.slurm.formats.gpu_positions import GresOnNode
-from gpuwaste.slurm.run_key import RunKey
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.clocks import StoppedClock
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -264,11 +262,14 @@ def test_ended_pending_and_cpu_jobs(idle_hub: Rig) -> None:
     assert job_answer(idle_hub, job="11") == ("unknown", ["cpus_only"])
 
 
-def test_a_kept_job_is_no(idle_hub: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a part above says that a run is kept, the answer is no, until when is in the evidence."""
-    monkeypatch.setattr(RunKeeps, "kept_until", lambda _, run, now: now + 60 if run == RunKey("gw", 7, HOUR) else None)
+def test_a_kept_job_is_no(idle_hub: Rig) -> None:
+    """Where the owner keeps a run, the answer is no, until when is in the evidence."""
+    assert asked(idle_hub, "/v1/jobs/7/idleness?for_s=1800")["answer"] == "yes"
+    kept = idle_hub.post(b'{"seconds": 3600, "reason": "debugging"}', ALICE, target="/v1/jobs/7/keep")
+    assert kept.status == 200, kept.body
     found = asked(idle_hub, "/v1/jobs/7/idleness?for_s=1800")
-    assert (found["answer"], found["reasons"], found["runs"][0]["kept_until"]) == ("no", ["kept"], NOW + 60)
+    assert (found["answer"], found["reasons"]) == ("no", ["kept"])
+    assert found["runs"][0]["kept_until"] >= NOW + 3600
 
 
 def test_accounting_that_is_not_read_makes_it_unknown(idle_hub: Rig) -> None:

@@ -198,7 +198,7 @@ def test_an_intent_decided_while_the_keep_arrived_is_not_sent(rig: Rig) -> None:
     """The pass read its keeps before: the gate at the sending refuses it, and the next pass drops it."""
     write(rig, CANCEL)
     keeps = rig.hub.get(RuleService).keeps
-    rig.hub.get(RuleService).keeps = type("Late", (), {"since": lambda *_: {}, "spare": lambda *_: None})()  # type: ignore[assignment]
+    rig.hub.get(RuleService).keeps = type("Late", (), {"since": lambda *_: {}, "spare": lambda *_: None})()
     assert keep(rig, ALICE).status == 200
     passed(rig)
     (row,) = rows(rig, "cancel")

@@ -156,7 +156,7 @@ def _small_stores(store: HubStore, clock: StandingClock) -> Iterator[Any]:
     yield events.tell([replace(made[0], id="e10")]), events.last(0)
 
 
-KEPT = {
+KEPT: dict[str, Any] = {
     "id": "k", "cluster": "gw", "job_id": 7, "start": 5, "printed_id": "7", "user": "alice", "account": "p",
     "asked_by": "alice", "reason": "x",
 }  # fmt: skip

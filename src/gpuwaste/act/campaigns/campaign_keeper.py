@@ -18,6 +18,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.core.parts import Part, Parts
+from gpuwaste.core.units import WEEK_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.events.envelope import StoredEvent, tell
@@ -25,6 +26,8 @@ from gpuwaste.jobs.events.kinds.campaign import CampaignNoted
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.store.hub.hub_store import HubStore
 
+NEWS_S: Final = 4 * WEEK_S
+"""After the end of a campaign for so long its end and its last week are new."""
 _EVERY_S: Final = 60.0
 _ASSIGNED_BY: Final = frozenset({"unit", "start", "held_back", "rollout_weeks", "users", "accounts"})
 FOUND: Final = "found"
@@ -93,7 +96,9 @@ class CampaignKeeper(Part):
         return lines
 
     def _just_ended(self, campaign: Campaign, now: int) -> bool:
-        return now >= campaign.end and not any(line.what == ENDED for line in self.store.record(campaign.name))
+        if not campaign.end <= now < campaign.end + NEWS_S:
+            return False
+        return not any(line.what == ENDED for line in self.store.record(campaign.name))
 
     def campaigns(self) -> list[tuple[Campaign, KeptCampaign]]:
         """Return every campaign that the hub has seen, also those whose file is gone. Raises StoreError."""

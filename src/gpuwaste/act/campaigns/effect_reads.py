@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gpuwaste.act.campaigns.assignment import CampaignsInUse
 from gpuwaste.act.campaigns.campaign_definition import Campaign
 from gpuwaste.act.campaigns.campaign_effect import more_of_jobs, saved_share, smallest_effect, with_spill_over
-from gpuwaste.act.campaigns.campaign_keeper import ASSIGNS_ANEW, CampaignKeeper
+from gpuwaste.act.campaigns.campaign_keeper import ASSIGNS_ANEW, NEWS_S, CampaignKeeper
 from gpuwaste.act.campaigns.campaign_panel import CampaignData, campaign_data
 from gpuwaste.act.campaigns.campaign_store import KeptCampaign, RecordRow
 from gpuwaste.act.campaigns.effect_types import (
@@ -193,7 +193,8 @@ class EffectReads(Part):
         for campaign, kept in self._keeper.campaigns() if self._cluster() else ():
             effect = self._effect(campaign, kept)
             said = _of_week(effect)
-            if effect.complete and not any(line.words.startswith(said) for line in effect.record):
+            new = self._clock.utc_s() < effect.end + NEWS_S
+            if effect.complete and new and not any(line.words.startswith(said) for line in effect.record):
                 self._tell(effect, kept)
 
     def _tell(self, effect: CampaignEffect, kept: KeptCampaign) -> None:

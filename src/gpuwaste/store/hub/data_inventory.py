@@ -182,8 +182,8 @@ INVENTORY: Final[Mapping[str, StoredTable]] = {
         ),
         Retention(_VERDICTS, "at_utc"), owner="user", blank={"facts": "'{}'"},
     ),
-    "campaigns": StoredTable(_columns(mention="text", own="name hash key_print"), FOREVER),
-    "campaign_record": StoredTable(_columns(mention="words", own="campaign what hash"), FOREVER),
+    "campaigns": StoredTable(_columns(mention="text", own="name hash key_print"), Retention(_VERDICTS, "gone_utc")),
+    "campaign_record": StoredTable(_columns(mention="words", own="campaign what hash"), Retention(_VERDICTS, "at_utc")),
     "keeps": StoredTable(
         _columns(person="user asked_by", account="account", typed="reason", site="cluster", own="id printed_id"),
         Retention(_VERDICTS, "at_utc"), owner="user",

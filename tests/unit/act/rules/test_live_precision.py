@@ -46,7 +46,7 @@ def fired(store: HubStore, job: int, at: int = 3600, *, rule: Rule = RULE, name:
     known = {"id": name or f"f{job}-{at}", "rule": rule.name, "hash": rule.hash, "mode": "act", "action": "cancel"}
     fire = {
         **known, "at_utc": HOUR + at, "step": 1, "done": True, "cluster": "gw", "subject": f"gw/{job}@{HOUR}",
-        "job_id": job, "run_start": HOUR, "user": "u", "account": "a", "facts": "{}",
+        "job_id": job, "run_start": HOUR, "user": "u", "account": "a", "facts": "{}", "campaign": "",
     }  # fmt: skip
     with store.writing() as db:
         db.run("rule_firings_add", {"rows": to_json([fire])}).fetchall()

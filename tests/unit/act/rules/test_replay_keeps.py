@@ -1,5 +1,7 @@
 """Keeps in a replay: a kept run is not hit while it is kept, and the answer counts what that changed."""
 
+from typing import Any
+
 import pytest
 from tests.unit.act.rules import test_replay
 from tests.unit.act.rules.test_replay import END, IDLE, ended, row
@@ -25,7 +27,14 @@ store = test_replay.store
 
 def keep(store: HubStore, job: int, begin: int, until: int, *, start: int = HOUR) -> None:
     """Store a keep of a run, by seconds after its start."""
-    values = {"cluster": "gw", "start": start, "printed_id": str(job), "user": "u", "account": "a", "asked_by": "u"}
+    values: dict[str, Any] = {
+        "cluster": "gw",
+        "start": start,
+        "printed_id": str(job),
+        "user": "u",
+        "account": "a",
+        "asked_by": "u",
+    }
     at = HOUR + begin
     KeepStore(store, SystemClock()).add(
         [KeepRow(id=f"k{job}", job_id=job, at=at, since=at, until=HOUR + until, reason="x", **values)]
@@ -62,7 +71,7 @@ def test_a_kept_run_is_not_hit_and_what_that_changed_is_counted(store: HubStore)
     after = {one.after_s: one for one in document.rows}
     assert (after[7200].jobs, after[7200].wrong, after[7200].precision) == (3, 1, 2 / 3)
     kept = {one.after_s: one for one in document.keeps}[7200]
-    assert (kept.hits, kept.avoided, kept.right, kept.wrong, kept.step) == (2, 1, 1, 1, "cancel")
+    assert (kept.hits, kept.avoided, kept.right, kept.wrong, kept.step) == (2, 1, 1, 1, "requeue")
     assert kept.spared_gpu_h == pytest.approx((14400 - 7800) / 3600)
     assert kept.not_freed_gpu_h == pytest.approx((600 + 10800 - 7800) / 3600), (
         "hit at the next instant that is looked at"
