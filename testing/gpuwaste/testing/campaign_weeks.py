@@ -42,7 +42,7 @@ def fill_weeks(
     first_job: int = 1,
 ) -> GeneratedWeeks:
     """Give each user a job of an hour every other day, before and in the campaign; who is told idles `share` less."""
-    drawing = random.Random(1)  # noqa: S311 equal calls give equal weeks
+    drawing = random.Random(7)  # noqa: S311 equal calls give equal weeks
     jobs: list[JobRecord] = []
     rows: list[AllocationHour] = []
     saved_s = 0

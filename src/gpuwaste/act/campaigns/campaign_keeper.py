@@ -75,9 +75,7 @@ class CampaignKeeper(Part):
             found = list(_changes(before, campaign, assignment.fingerprint))
             if found:
                 first = now if before is None else before.first_utc
-                changed.append(
-                    KeptCampaign(campaign.name, campaign.hash, campaign.text, assignment.fingerprint, first, None)
-                )
+                changed.append(KeptCampaign(campaign.name, campaign.hash, campaign.text, assignment.fingerprint, first))
             for what, said in found:
                 lines.append(RecordRow(campaign.name, now, what, campaign.hash, _words(campaign, said)))
         lines += self._gone(known, now, changed)
@@ -88,7 +86,7 @@ class CampaignKeeper(Part):
         """Return the lines on files that are missing or refused, and on campaigns that are over."""
         lines, there = [], {campaign.name: campaign for campaign in self.in_use.campaigns}
         for name, kept in known.items():
-            if kept.gone_utc is None and name not in there:
+            if not kept.gone and name not in there:
                 changed.append(KeptCampaign(name, kept.hash, kept.text, kept.key_print, kept.first_utc, now))
                 lines.append(RecordRow(name, now, REMOVED, kept.hash, "the file is missing or not in use"))
             elif (campaign := there.get(name)) is not None and self._just_ended(campaign, now):
@@ -129,7 +127,7 @@ def _changes(before: KeptCampaign | None, campaign: Campaign, key_print: str) ->
     if before is None:
         return [(FOUND, f"{campaign.head.start} to {campaign.head.end}, {campaign.weeks} weeks")]
     found = []
-    if before.gone_utc is not None:
+    if before.gone:
         found.append((RETURNED, "the file is in use again"))
     if before.key_print != key_print:
         found.append((NEW_KEY, "all units are assigned anew"))

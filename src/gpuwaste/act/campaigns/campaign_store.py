@@ -9,6 +9,7 @@ from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
 
+THERE: Final = 2**53  # later than any time
 MAX_LINES: Final = 200  # of one campaign's record that are read
 
 
@@ -21,7 +22,12 @@ class KeptCampaign:
     text: str
     key_print: str
     first_utc: int
-    gone_utc: int | None
+    gone_utc: int = THERE
+
+    @property
+    def gone(self) -> bool:
+        """Whether its file is missing, or not in use."""
+        return self.gone_utc < THERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,14 +216,14 @@ def _of_week(effect: CampaignEffect) -> str:
 def _counted_until(campaign: Campaign, kept: KeptCampaign, record: Iterable[RecordRow], now: int) -> int:
     """Return until when weeks count, UTC seconds: settled ones, before the file was removed or units assigned anew."""
     ends = [line.at_utc for line in record if line.what in ASSIGNS_ANEW and line.at_utc > campaign.start]
-    return min([now - SETTLED_S, *ends, *([kept.gone_utc] if kept.gone_utc is not None else [])])
+    return min([now - SETTLED_S, *ends, kept.gone_utc])
 
 
 def _frame(
     campaign: Campaign, kept: KeptCampaign, complete: int, record: Sequence[RecordRow], now: int
 ) -> CampaignEffect:
     state: State = "planned" if now < campaign.start else "running" if now < campaign.end else "ended"
-    if kept.gone_utc is not None and kept.gone_utc < campaign.end:
+    if kept.gone_utc < campaign.end:
         state = "stopped"
     return CampaignEffect(
         name=campaign.name, state=state, what=list(campaign.head.what), unit=campaign.head.unit, start=campaign.start,

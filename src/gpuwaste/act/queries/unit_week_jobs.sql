@@ -4,7 +4,7 @@ SELECT
     "user",
     account,
     count(*) AS jobs,
-    count(*) FILTER (state IN ('FAILED', 'OUT_OF_MEMORY')) AS failed,
+    count(*) FILTER (state IN {failed_states}) AS failed,
     count(*) FILTER (state = 'TIMEOUT') AS timed_out
 FROM jobs
 WHERE cluster = $cluster AND gpus > 0 AND "start" IS NOT NULL AND "end" >= $from AND "end" < $to

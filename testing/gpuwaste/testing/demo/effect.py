@@ -4,7 +4,6 @@ A hub of its own reads their store: the demo's cluster has run for minutes, and 
 """
 
 import json
-import secrets
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
@@ -25,13 +24,14 @@ _USERS: Final = 60
 _SHARE: Final = 0.5
 _WEEKS: Final = 6
 _STORE: Final = "hub.duckdb"
+_KEY: Final = "the same key in each demo, so that the figures are the same"
 
 
 def measure_effect(site: Site, directory: Path, say: Callable[[str], None]) -> Ending:
     """Fill the weeks, run the hub, and compare what it says with what was put in."""
     directory.mkdir()
-    key, folder = _campaigns(directory)
-    saved = _fill(directory, folder, Assignment(key.encode()))
+    folder = _campaigns(directory)
+    saved = _fill(directory, folder, Assignment(_KEY.encode()))
     hub = LoneHub(
         directory,
         str(site.cluster.layout.munge_socket),
@@ -53,10 +53,10 @@ def measure_effect(site: Site, directory: Path, say: Callable[[str], None]) -> E
     return Ending({"root$ gpuwaste effect": text}, (_found(campaigns["warned"], saved), _nothing(campaigns["placebo"])))
 
 
-def _campaigns(directory: Path) -> tuple[str, Path]:
+def _campaigns(directory: Path) -> Path:
     """Write a key and the files of two campaigns of different users, which ended yesterday."""
-    key, folder = secrets.token_hex(32), directory / "campaigns.d"
-    (directory / "campaign.key").write_text(key)
+    folder = directory / "campaigns.d"
+    (directory / "campaign.key").write_text(_KEY)
     (directory / "campaign.key").chmod(0o600)
     folder.mkdir()
     end = date.today() - timedelta(days=2)  # noqa: DTZ011 the site's own days
@@ -65,7 +65,7 @@ def _campaigns(directory: Path) -> tuple[str, Path]:
         users = json.dumps(_names(name))
         text = f'what = ["digest"]\nstart = {start}\nend = {end}\nheld_back = 0.5\nweeks_before = 4\nusers = {users}\n'
         (folder / f"{name}.toml").write_text(text)
-    return key, folder
+    return folder
 
 
 def _names(campaign: str) -> list[str]:

@@ -58,7 +58,7 @@ def fill(store: HubStore) -> None:
 
 
 def test_a_kept_run_is_not_hit_and_what_that_changed_is_counted(store: HubStore) -> None:
-    """The cancel after 2 h comes at minute 130: job 3's keep saves it, job 1's delays a right one, job 4's is over."""
+    """The requeue after 2 h comes at minute 130: job 3's keep saves it, job 1's delays a right one, job 4's is over."""
     fill(store)
     before = {one.after_s: one for one in found(store).rows}
     assert (before[7200].jobs, before[7200].wrong, before[7200].precision) == (4, 2, 0.5)
@@ -73,13 +73,13 @@ def test_a_kept_run_is_not_hit_and_what_that_changed_is_counted(store: HubStore)
     kept = {one.after_s: one for one in document.keeps}[7200]
     assert (kept.hits, kept.avoided, kept.right, kept.wrong, kept.step) == (2, 1, 1, 1, "requeue")
     assert kept.spared_gpu_h == pytest.approx((14400 - 7800) / 3600)
-    assert kept.not_freed_gpu_h == pytest.approx((600 + 10800 - 7800) / 3600), (
+    assert kept.not_freed_gpu_h == pytest.approx((600 + 9000 - 7800) / 3600), (
         "hit at the next instant that is looked at"
     )
     assert after[7200].freed_gpu_h == pytest.approx(before[7200].freed_gpu_h - kept.not_freed_gpu_h)
     assert after[7200].lost_gpu_h == pytest.approx(before[7200].lost_gpu_h - kept.spared_gpu_h)
     text = " ".join(replay_text(document, Look()).split())
-    assert "cancel after 2 h: 2 runs were kept then, 1 of them never hit" in text
+    assert "requeue after 2 h: 2 runs were kept then, 1 of them never hit" in text
     assert "had 12 % of the owners of wrongly hit jobs requested a keep (assumed): 0.9 wrong" in text
 
 

@@ -172,7 +172,7 @@ CREATE TABLE campaigns (
     text VARCHAR NOT NULL,
     key_print VARCHAR NOT NULL, -- tells two keys apart
     first_utc BIGINT NOT NULL,
-    gone_utc BIGINT -- since when the file is missing; NULL: it is there
+    gone_utc BIGINT NOT NULL -- since when the file is missing; far in the future: it is there
 );
 
 -- What happened to each campaign: found, changed, removed, returned, key changed, measured, ended.
