@@ -107,6 +107,14 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
     return _real(cluster) if request.param == "real" else _rest(cluster, tmp_path)
 
 
+def test_the_queue_to_slurmdbd_becomes_empty(subject: Subject) -> None:
+    """Slurmctld hands over what it has for slurmdbd; how much is left is a number."""
+    until = time.monotonic() + patient(30)
+    while (left := subject.client.accounting_backlog()) and time.monotonic() < until:
+        time.sleep(0.5)
+    assert left == 0
+
+
 def test_a_client_keeps_its_contract(subject: Subject) -> None:
     """One running job, seen from every side that a client has."""
     for check in (_jobs, _request, _site, _node, _accounting, _people, _past):

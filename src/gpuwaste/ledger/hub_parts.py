@@ -5,6 +5,7 @@ from typing import Final
 from gpuwaste.ledger.appeals.appeal_service import Appeals
 from gpuwaste.ledger.balance.keeper import BalanceKeeper
 from gpuwaste.ledger.curves.curve_service import Curves
+from gpuwaste.ledger.idleness.accounting_backlog import AccountingBacklog
 from gpuwaste.ledger.idleness.agent_clocks import AgentClocks
 from gpuwaste.ledger.idleness.idleness_reads import IdlenessReads
 from gpuwaste.ledger.idleness.slurm_jobs import SlurmJobs
@@ -31,6 +32,7 @@ PARTS: Final = (
     Curves,
     NowReads,
     Appeals,
+    AccountingBacklog,
     AgentClocks,
     SlurmJobs,
     IdlenessReads,

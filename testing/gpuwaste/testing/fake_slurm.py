@@ -38,6 +38,7 @@ class FakeSlurm:
     model: ClusterModel | None = None
     outage_list: Sequence[NodeOutage] = ()
     reservation_list: Sequence[ReservedNodes] = ()
+    backlog: int = 0
     failure: str = ""
     no_slurmdbd: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
@@ -75,6 +76,11 @@ class FakeSlurm:
         """Return all."""
         self._rpc("scontrol")
         return list(self.node_list)
+
+    def accounting_backlog(self) -> int:
+        """Return the messages for slurmdbd."""
+        self._rpc("sdiag")
+        return self.backlog
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
         """Yield what overlaps the window, and every bad row."""

@@ -11,6 +11,7 @@ from gpuwaste.core.codec import convert
 from gpuwaste.jobs.cluster_facts import ClusterFacts
 from gpuwaste.jobs.importers.accounting_importer import Importer
 from gpuwaste.jobs.run_store import upsert_jobs
+from gpuwaste.ledger.idleness.accounting_backlog import AccountingBacklog
 from gpuwaste.ledger.idleness.idleness_text import idleness_text
 from gpuwaste.ledger.idleness.idleness_types import REASONS, IdlenessDocument
 from gpuwaste.net.request_signing import ack_digest
@@ -64,7 +65,10 @@ def idle_hub(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub forty minutes into the hour; alice's job 7 idles on gpu1, bob's job 8 works on gpu2, gpu3 is empty."""
     nodes = [Node(f"gpu{n}", address=f"10.0.0.{n}", gpus={"a100": 1}) for n in (1, 2, 3)]
     slurm = FakeSlurm(
-        node_list=nodes, levels={"oper": "Operator"}, account_coordinators={"proj1": frozenset({"carol"})}
+        node_list=nodes,
+        levels={"oper": "Operator"},
+        account_coordinators={"proj1": frozenset({"carol"})},
+        settings={"MinJobAge": "300 sec"},
     )
     with running_hub(tmp_path, slurm, clock=StoppedClock(NOW)) as rig:
         rig.hub.get(ClusterFacts).refresh()
@@ -150,6 +154,12 @@ def test_nodes_are_for_operators_only(idle_hub: Rig) -> None:
 
 def test_a_node_is_idle_with_its_runs_or_without_any(idle_hub: Rig) -> None:
     """gpu1 holds one idle run, gpu3 none: both are yes; a job without GPUs makes it no, one that just began unknown."""
+    assert asked(idle_hub, "/v1/nodes/gpu1/idleness?for_s=1800")["reasons"] == ["accounting"], "the queue was not seen"
+    idle_hub.slurm.backlog = 3
+    idle_hub.hub.get(AccountingBacklog).look()
+    assert asked(idle_hub, "/v1/nodes/gpu1/idleness?for_s=1800")["reasons"] == ["accounting"], "slurmdbd is behind"
+    idle_hub.slurm.backlog = 0
+    idle_hub.hub.get(AccountingBacklog).look()
     found = asked(idle_hub, "/v1/nodes/gpu1/idleness?for_s=1800")
     assert (found["answer"], found["gpus"], found["free_gpus"]) == ("yes", 1, 0)
     assert [run["jobid"] for run in found["runs"]] == ["7"]

@@ -44,6 +44,14 @@ class IdleKnowledge:
     kept: Mapping[RunKey, int]
     """Until when a run is kept."""
     slurmctld: Callable[[], SlurmctldJobs | None]
+    complete_by: int | None = None
+    """Up to when accounting, as it was read, certainly has everything."""
+    memory_s: int = 0
+    """For how long slurmctld remembers a job that has ended."""
+
+    def nothing_forgotten(self, jobs: SlurmctldJobs) -> bool:
+        """Return whether a run that accounting lacks is in slurmctld's memory still."""
+        return self.complete_by is not None and jobs.read - self.memory_s <= self.complete_by
 
     @property
     def accounting_current(self) -> bool:

@@ -56,6 +56,8 @@ def judge_node(node: NodeView, limits: IdleLimits, known: IdleKnowledge) -> Node
     if jobs is None:
         return NodeVerdict(runs, ["slurmctld"], None, free)
     reasons += _of_slurmctld(node, jobs)
+    if not known.nothing_forgotten(jobs):
+        reasons.append("accounting")
     stretch = _stretch(node, runs, jobs, known)
     if not reasons and stretch.length_s < limits.for_s:
         reasons.append("short")

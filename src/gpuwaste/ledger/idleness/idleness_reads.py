@@ -15,6 +15,7 @@ from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.jobs.importers.accounting_importer import Importer
+from gpuwaste.ledger.idleness.accounting_backlog import AccountingBacklog
 from gpuwaste.ledger.idleness.agent_clocks import TRANSIT_MS, AgentClocks
 from gpuwaste.ledger.idleness.answer_parts import AnswerBasis, OnceAskedJobs, common_stretch, run_without_gpus
 from gpuwaste.ledger.idleness.idle_judge import (
@@ -70,6 +71,7 @@ class IdlenessReads(Part):
         slurm_jobs: SlurmJobs,
         clocks: AgentClocks,
         kept: RunKeeps,
+        backlog: AccountingBacklog,
         settings: LedgerSettings,
         clock: Clock,
         idle_after_s: float,
@@ -82,6 +84,7 @@ class IdlenessReads(Part):
         self._slurm_jobs = slurm_jobs
         self._clocks = clocks
         self._kept = kept
+        self._backlog = backlog
         self._settings = settings
         self._clock = clock
         self.idle_after_s = idle_after_s
@@ -97,6 +100,7 @@ class IdlenessReads(Part):
             slurm_jobs=parts.get(SlurmJobs),
             clocks=parts.get(AgentClocks),
             kept=parts.get(RunKeeps),
+            backlog=parts.get(AccountingBacklog),
             settings=parts.get(Judging).standing,
             clock=parts.get(HostPorts).clock,
             idle_after_s=parts.get(Config).hub.idle_after_s,
@@ -150,6 +154,7 @@ class IdlenessReads(Part):
             raise Refusal(LATER, "Slurm's nodes have not been read yet: try again later")
         if node is None:
             raise not_found()
+        self._backlog.want()
         knowing = self._knowing()
         searched_from = knowing.known.now - limits.for_s - limits.max_age_s - _ROUND_S
         with self._store.reader() as db:
@@ -188,7 +193,9 @@ class IdlenessReads(Part):
         current_s = max(_READS * self._importer.settings.every_s, _READS_LEAST_S)
         read, now = self._importer.status.read_until, self._clock.utc_s()
         kept: dict[RunKey, int] = {}
-        return AnswerBasis(IdleKnowledge(now, read, int(current_s), self._clocks.offset, kept, jobs), kept, jobs)
+        complete, memory_s = self._backlog.complete_by(read), self._backlog.memory_s
+        known = IdleKnowledge(now, read, int(current_s), self._clocks.offset, kept, jobs, complete, memory_s)
+        return AnswerBasis(known, kept, jobs)
 
     def _note_kept(self, knowing: AnswerBasis, proofs: Sequence[RunProof]) -> None:
         for proof in proofs:

@@ -72,6 +72,10 @@ class SlurmClient(Protocol):
         """Return the reservations that slurmdbd has from `since` on; None: those in slurmctld."""
         ...
 
+    def accounting_backlog(self) -> int:
+        """Return how many messages slurmctld has not handed to slurmdbd yet."""
+        ...
+
     def device_list(self, node: str) -> list[DevicePosition]:
         """Return the node's GPUs in the order of positions, from this host's slurmd, not from slurmctld."""
         ...
@@ -117,6 +121,10 @@ class ComposedClient:
     def nodes(self) -> list[Node]:
         """By the commands."""
         return self.commands.nodes()
+
+    def accounting_backlog(self) -> int:
+        """By the commands."""
+        return self.commands.accounting_backlog()
 
     def admin_levels(self) -> Mapping[str, str]:
         """By the commands."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -44,6 +45,7 @@ _AMBIGUOUS: Final = log_event.warning(
     "Often the job's name or comment looks like fields of Slurm. The GPUs of that job are unknown to this source. "
     "Report it with `scontrol show job -d ID`.",
 )
+_BACKLOG: Final = re.compile(r"^DBD Agent queue size:\s{0,20}([0-9]{1,9})$", re.MULTILINE)
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr", "sshare"})
@@ -135,6 +137,14 @@ class CommandClient:
         argv = sacct_argv(start, end, self.accounting_columns(), delimiter, cluster)
         self._count(argv[0])
         yield from stream_lines(argv, self._environment(), self.timeout_s)
+
+    def accounting_backlog(self) -> int:
+        """Run `sdiag`."""
+        text = self._text("sdiag")
+        found = _BACKLOG.search(text)
+        if found is None:
+            raise ParseError(f"sdiag: no line 'DBD Agent queue size' in its output: {text[:80]!r}")
+        return int(found[1])
 
     def clusters(self) -> tuple[str, ...]:
         """Run `sacctmgr show cluster`; returns the clusters of this slurmdbd."""

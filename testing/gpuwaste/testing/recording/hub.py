@@ -72,6 +72,10 @@ class RecordedClient:
         """Ask for the nodes."""
         return self._inner.nodes()
 
+    def accounting_backlog(self) -> int:
+        """Ask for the queue to slurmdbd."""
+        return self._inner.accounting_backlog()
+
     def admin_levels(self) -> Mapping[str, str]:
         """Ask for the levels."""
         return self._inner.admin_levels()

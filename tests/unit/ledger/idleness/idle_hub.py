@@ -15,6 +15,7 @@ from gpuwaste.jobs.importers.accounting_importer import Importer, ImportStatus
 from gpuwaste.jobs.run_store import upsert_jobs
 from gpuwaste.ledger.hour import AllocationHour
 from gpuwaste.ledger.hour_store import upsert_hours
+from gpuwaste.ledger.idleness.accounting_backlog import AccountingBacklog
 from gpuwaste.ledger.idleness.agent_clocks import AgentClocks
 from gpuwaste.ledger.idleness.idleness_reads import IdlenessReads, IdleQuestion
 from gpuwaste.ledger.idleness.idleness_types import IdlenessDocument
@@ -71,7 +72,8 @@ class IdleHub:
         self._reads_of = SharedIdlenessReads if shared else IdlenessReads
         self.clock = FakeClock(0)
         self._slurm = FakeSlurm(
-            node_list=[Node(node.name, address="10.0.0.1", gpus={"a100": len(node.uuids)}) for node in world.nodes]
+            settings={"MinJobAge": f"{MIN_JOB_AGE_S} sec"},
+            node_list=[Node(node.name, address="10.0.0.1", gpus={"a100": len(node.uuids)}) for node in world.nodes],
         )
         self._deliveries = deliveries(world, [(at, at + 20) for at in world.restarts])
         self._given = 0
@@ -85,6 +87,7 @@ class IdleHub:
         if self._store is None:
             self._store = _new_store(self.clock)
         self.clocks = AgentClocks(self.clock)
+        self.backlog = AccountingBacklog(self._slurm, self.clock)
         self._importer.status = ImportStatus()
         site = ClusterFacts(self._slurm, self.clock, "gw", lambda _: frozenset())
         self.reads = self._reads_of(
@@ -95,6 +98,7 @@ class IdleHub:
             slurm_jobs=SlurmJobs(self._slurm, self.clock),
             clocks=self.clocks,
             kept=RunKeeps(),
+            backlog=self.backlog,
             settings=LedgerSettings(),
             clock=self.clock,
             idle_after_s=1800,
@@ -162,9 +166,22 @@ class IdleHub:
             last -= IMPORT_S
         if self._events_since(last, at):
             return
+        self._look_at_queue(last - IMPORT_S)
         self._set(last)
         upsert_jobs(self.store, self._accounted(last - self._world.slurmdbd_lag_s))
         self._importer.status = ImportStatus(read_until=self.clock.utc_s())
+
+    def _look_at_queue(self, at: int) -> None:
+        """Look at slurmctld's queue to slurmdbd as the hub did after the import before the last one."""
+        if within(self._world.sacct_down, at) or self._events_since(at, at + IMPORT_S):
+            return
+        self._set(at)
+        behind = (at - self._world.slurmdbd_lag_s, at)
+        times = [when for run in self._world.runs for when in (run.submit, run.start, run.end) if when is not None]
+        self._slurm.backlog = sum(behind[0] < when <= behind[1] for when in times)
+        self._slurm.failure = "slurmctld does not answer" if within(self._world.slurmctld_down, at) else ""
+        self.backlog.want()
+        self.backlog.look()
 
     def _events_since(self, last: int, at: int) -> bool:
         """Return whether the hub was started since: it has not read accounting then."""

@@ -1,6 +1,6 @@
 """What is wrong with a yes, by the truth of a drawn cluster, second by second; written without gpuwaste's code."""
 
-from tests.unit.ledger.idleness.idle_world import END, MIN_JOB_AGE_S, World, WorldRun, within
+from tests.unit.ledger.idleness.idle_world import END, World, WorldRun, within
 
 from gpuwaste.ledger.idleness.idleness_types import IdlenessDocument
 
@@ -52,29 +52,13 @@ def _at(world: World, run: WorldRun, second: int) -> str:  # noqa: PLR0911 a rea
 def _others(world: World, document: IdlenessDocument, named: set[tuple[int, int | None]], second: int) -> str:
     """Return which run the answer leaves out: one on the node at any time, of a job one that runs up to the end."""
     if document.about == "node":
-        there = (
-            run
-            for run in world.runs
-            if document.name in run.gpus and run.running(second) and not _unseen(world, document, run)
-        )
+        there = (run for run in world.runs if document.name in run.gpus and run.running(second))
         return next((f"{run.printed_id} was there" for run in there if (run.job_id, run.start) not in named), "")
     if document.as_of is None or second < document.as_of - world.hub_ahead - 1:
         return ""
     now = int(document.generated - world.hub_ahead)  # one that has ended by then is not culled with the others
     same = (run for run in world.named(document.name) if run.running(second) and run.running(now))
     return next((f"{run.printed_id} also ran" for run in same if (run.job_id, run.start) not in named), "")
-
-
-def _unseen(world: World, document: IdlenessDocument, run: WorldRun) -> bool:
-    """Return whether slurmctld has forgotten a run that slurmdbd does not have yet: no answer about a node can know it.
-
-    The page says so: it takes a slurmdbd that is further behind than MinJobAge.
-    """
-    now = document.generated - world.hub_ahead
-    behind_s = world.slurmdbd_lag_s + 120  # and the time since the last import
-    return (
-        world.slurmdbd_lag_s > MIN_JOB_AGE_S and run.end is not None and now - behind_s < run.end < now - MIN_JOB_AGE_S
-    )
 
 
 def long_idle(world: World, run: WorldRun, at: int, length_s: int) -> bool:

@@ -57,6 +57,12 @@ def asks_accounting_only(patch: Patch) -> None:
     patch.setattr(idle_judge, "confirmed", lambda *_: [])
     patch.setattr(idleness_reads, "others_of", lambda *_: [])
     patch.setattr(idle_node, "_of_slurmctld", lambda *_: [])
+    ignores_the_queue(patch)
+
+
+def ignores_the_queue(patch: Patch) -> None:
+    """Believe that accounting has what slurmctld has forgotten."""
+    patch.setattr(IdleKnowledge, "nothing_forgotten", lambda *_: True)
 
 
 def forgets_ended_runs(patch: Patch) -> None:
@@ -76,6 +82,7 @@ MUTATIONS: dict[Callable[[Patch], None], int] = {
     means_now: 0,
     ignores_silent_gpus: 6,
     forgets_ended_runs: 22,
+    ignores_the_queue: 397,
 }
 """From which scene on: each was caught by the first."""
 
@@ -120,7 +127,7 @@ def test_slurmdbd_that_is_behind_slurmctld_empties_no_node(asks: bool, monkeypat
     hub.close()
     assert document is not None
     if asks:
-        assert (document.answer, document.reasons) == ("unknown", ["mismatch"])
+        assert (document.answer, document.reasons) == ("unknown", ["mismatch", "accounting"])
     else:
         assert document.answer == "yes"
         assert "2 was there" in false_yes(world, document)
