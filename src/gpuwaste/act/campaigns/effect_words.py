@@ -103,6 +103,8 @@ def _outlook(effect: CampaignEffect) -> str:
 
 def _problems(effect: CampaignEffect) -> Sequence[str]:
     found = []
+    if not effect.told + effect.held_back:
+        found.append(f"no {effect.unit} of it has a GPU job: see users and accounts in its file")
     if effect.leaked:
         found.append(
             f"{effect.leaked:,} notices reached {effect.unit}s that are held back: the key or the files of the hosts"

@@ -23,6 +23,8 @@ DRAWS: Final = 1999
 _POWER: Final = 2.0  # of the spending function: early looks spend little
 _SEED: Final = 1
 _BISECTIONS: Final = 20
+_ROWS: Final = 250  # assignments at a time, for the memory of thousands of units
+_Z: Final = 1.959964 + 0.841621  # two-sided error of 5 %, power of 80 % (Cohen 1988)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Whole: TypeAlias = npt.NDArray[np.int64]
@@ -80,14 +82,19 @@ def paths(panel: Panel, planned: int, draws: int = DRAWS, seed: int = _SEED) -> 
     """
     weeks = panel.base.shape[1]
     rng = np.random.default_rng(seed)
-    others = rng.permuted(np.tile(panel.told_from, (draws, 1)), axis=1)
-    told = np.vstack([panel.told_from, others])
+    drawn = panel.told_from.astype(np.int16)
     base, slope = adjusted(panel.base, panel.before), adjusted(panel.slope, panel.before)
     found = np.zeros((2, draws + 1, weeks))
-    for week in np.flatnonzero(panel.known[:weeks]):
-        weight = (told <= week).astype(float)
-        weight -= weight[:1].mean()
-        found[0, :, week], found[1, :, week] = weight @ base[:, week], weight @ slope[:, week]
+    for first in range(0, draws + 1, _ROWS):
+        rows = min(_ROWS, draws + 1 - first)
+        told = rng.permuted(np.tile(drawn, (rows, 1)), axis=1)
+        if first == 0:
+            told[0] = drawn
+        for week in np.flatnonzero(panel.known[:weeks]):
+            weight = (told <= week).astype(float)
+            weight -= weight[:1].mean()
+            found[0, first : first + rows, week] = weight @ base[:, week]
+            found[1, first : first + rows, week] = weight @ slope[:, week]
     found = found.cumsum(axis=2)
     spent = LEVEL * (np.arange(1, weeks + 1) / max(planned, weeks)) ** _POWER
     return Paths(found[0], found[1], spent)
@@ -172,9 +179,6 @@ def smallest_shift(residuals: Floats, told_from: Whole, weeks: int, mean: float)
         return None
     noise = between * float((told.sum(axis=1) ** 2).sum()) + within * float((told**2).sum())
     return _Z * float(np.sqrt(noise)) / signal
-
-
-_Z: Final = 1.959964 + 0.841621  # two-sided error of 5 %, power of 80 % (Cohen 1988)
 
 
 def grid_around(middle: float | None, low: float, high: float, count: int = 60) -> Floats:

@@ -76,6 +76,7 @@ def test_every_outcome_has_its_words(changes: dict[str, object], has: str) -> No
         ({"told_unknown_ratio": 0.3, "other_unknown_ratio": 0.1}, "30 % of the GPU-hours of those told are unknown"),
         ({"largest_unit_ratio": 0.5}, "one user holds 50 % of the GPU-hours"),
         ({"withheld": 0, "notices": 0}, "nothing was sent or held back"),
+        ({"told": 0, "held_back": 0}, "no user of it has a GPU job"),
     ],
 )
 def test_what_weakens_the_answer_is_said(changes: dict[str, object], has: str) -> None:
