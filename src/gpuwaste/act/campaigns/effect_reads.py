@@ -4,25 +4,23 @@ A worker computes the figures when a week is complete, and tells each week's ans
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Self
 
 from msgspec.structs import replace
 
-from gpuwaste.act.campaigns.assignment import CampaignsInUse
 from gpuwaste.act.campaigns.campaign_definition import Campaign
 from gpuwaste.act.campaigns.campaign_effect import more_of_jobs, saved_share, smallest_effect, with_spill_over
-from gpuwaste.act.campaigns.campaign_keeper import ASSIGNS_ANEW, NEWS_S, CampaignKeeper
+from gpuwaste.act.campaigns.campaign_keeper import NEWS_S, CampaignKeeper
 from gpuwaste.act.campaigns.campaign_panel import CampaignData, campaign_data
 from gpuwaste.act.campaigns.campaign_store import KeptCampaign, RecordRow
+from gpuwaste.act.campaigns.effect_document import counted_until, frame_of, scaled, sums_of, with_reach
 from gpuwaste.act.campaigns.effect_types import (
     CampaignEffect,
     EffectFigure,
     EffectsDocument,
-    RecordLine,
     SplitDocument,
     SplitSide,
-    State,
 )
 from gpuwaste.act.campaigns.effect_words import SPLIT_WARNING, with_sentence
 from gpuwaste.act.campaigns.unit_weeks import UnitWeeks, WeekOutcome, by_unit
@@ -44,7 +42,6 @@ from gpuwaste.ledger.judging import Judging
 from gpuwaste.ledger.ledger import LedgerSettings
 from gpuwaste.store.hub.hub_store import HubStore
 
-SETTLED_S: Final = 6 * HOUR_S  # after a week agents have sent its hours, and accounting its ends
 MEASURED: Final = "measured"
 _EVERY_S: Final = 900.0
 _MOST_WEEKS: Final = 52
@@ -134,7 +131,7 @@ class EffectReads(Part):
 
     def _measured(self, campaign: Campaign, kept: KeptCampaign, record: Sequence[RecordRow]) -> CampaignEffect:
         now = self._clock.utc_s()
-        until = _counted_until(campaign, kept, record, now)
+        until = counted_until(campaign, kept, record, now)
         complete = sum(edge <= until for edge in campaign.edges[1:])
         edges = campaign.edges[: complete + 1]
         read = [*self._weeks.weeks(campaign.before), *self._weeks.weeks(edges)]
@@ -144,12 +141,12 @@ class EffectReads(Part):
             return before[1]
         weeks = [by_unit(campaign, week) for week in read]
         assignment = self._keeper.in_use.assignment
-        base = _frame(campaign, kept, complete, record, now)
+        base = frame_of(campaign, kept, complete, record, now)
         if assignment is None or assignment.fingerprint != kept.key_print:
             return with_sentence(replace(base, problems=[_NO_KEY]))
         data = campaign_data(campaign, assignment, weeks[: len(campaign.before) - 1], weeks[len(campaign.before) - 1 :])
         reach = self._keeper.store.reach(campaign.name, campaign.head.what, campaign.start, min(now, campaign.end))
-        found = with_sentence(_with_reach(self._figures(base, data), campaign, self._keeper.in_use, reach, record))
+        found = with_sentence(with_reach(self._figures(base, data), campaign, self._keeper.in_use, reach, record))
         self._kept[campaign.name] = (key, found)
         return found
 
@@ -161,19 +158,19 @@ class EffectReads(Part):
             held_back=len(data.units) - told,
             without_data=data.looks - int(data.known.sum()),
             smallest_ratio=smallest_effect(data, base.weeks),
-            **_sums(data),
+            **sums_of(data),
         )
         if not data.looks:
             return found
         saved, idle = saved_share(data, "idle_h"), data.sum_told("idle_h")
         price = self._prices.price_per_gpu_hour
-        amount = _scaled(saved, lambda share: share / (1 - share) * idle)
+        amount = scaled(saved, lambda share: share / (1 - share) * idle)
         return replace(
             found,
             saved_ratio=saved,
             saved_gpu_h=amount,
             spill_over_ratio=with_spill_over(saved.value) if saved.value and saved.low and saved.low > 0 else None,
-            worth=_scaled(amount, lambda value: value * price) if price else EffectFigure(),
+            worth=scaled(amount, lambda value: value * price) if price else EffectFigure(),
             currency=self._prices.currency if price else "",
             held_ratio=saved_share(data, "held_h"),
             jobs_ratio=saved_share(data, "jobs"),
@@ -211,66 +208,3 @@ class EffectReads(Part):
 def _of_week(effect: CampaignEffect) -> str:
     """Return how the line of the record on the last complete week begins."""
     return f"week {effect.complete} of {effect.weeks}: "
-
-
-def _counted_until(campaign: Campaign, kept: KeptCampaign, record: Iterable[RecordRow], now: int) -> int:
-    """Return until when weeks count, UTC seconds: settled ones, before the file was removed or units assigned anew."""
-    ends = [line.at_utc for line in record if line.what in ASSIGNS_ANEW and line.at_utc > campaign.start]
-    return min([now - SETTLED_S, *ends, kept.gone_utc])
-
-
-def _frame(
-    campaign: Campaign, kept: KeptCampaign, complete: int, record: Sequence[RecordRow], now: int
-) -> CampaignEffect:
-    state: State = "planned" if now < campaign.start else "running" if now < campaign.end else "ended"
-    if kept.gone_utc < campaign.end:
-        state = "stopped"
-    return CampaignEffect(
-        name=campaign.name, state=state, what=list(campaign.head.what), unit=campaign.head.unit, start=campaign.start,
-        end=campaign.end, weeks=campaign.weeks, complete=complete, without_data=0, told=0, held_back=0, sentence="",
-        saved_gpu_h=EffectFigure(), saved_ratio=EffectFigure(), held_ratio=EffectFigure(), jobs_ratio=EffectFigure(),
-        failed_more=EffectFigure(), timed_out_more=EffectFigure(),
-        record=[RecordLine(at=line.at_utc, what=line.what, words=line.words) for line in record],
-    )  # fmt: skip
-
-
-def _scaled(figure: EffectFigure, by: Callable[[float], float]) -> EffectFigure:
-    value, low, high = (None if one is None else by(one) for one in (figure.value, figure.low, figure.high))
-    return EffectFigure(value=value, low=low, high=high)
-
-
-def _sums(data: CampaignData) -> dict[str, float | None]:
-    told, other = data.sum_told("held_h"), data.sum_held_back("held_h")
-    by_unit_h = data.during["held_h"].sum(axis=1) + data.before["held_h"].sum(axis=1)
-    whole = float(by_unit_h.sum())
-    return {
-        "told_held_gpu_h": told,
-        "told_idle_gpu_h": data.sum_told("idle_h"),
-        "other_held_gpu_h": other,
-        "other_idle_gpu_h": data.sum_held_back("idle_h"),
-        "told_unknown_ratio": data.sum_told("unknown_h") / told if told else None,
-        "other_unknown_ratio": data.sum_held_back("unknown_h") / other if other else None,
-        "largest_unit_ratio": float(by_unit_h.max()) / whole if whole else None,
-    }
-
-
-def _with_reach(
-    effect: CampaignEffect,
-    campaign: Campaign,
-    in_use: CampaignsInUse,
-    reach: Iterable[Mapping[str, object]],
-    record: Iterable[RecordRow],
-) -> CampaignEffect:
-    """Return an effect with the notices that were given and held back, and what the record says against it."""
-    assignment, given, withheld, leaked = in_use.assignment, 0, 0, 0
-    for row in reach:
-        user, account, count = str(row["user"]), str(row["account"]), int(str(row["given"]))
-        if not campaign.concerns(user, account):
-            continue
-        withheld += int(str(row["withheld"]))
-        unit = campaign.unit_of(user, account)
-        never = assignment is not None and unit and assignment.told_from(campaign, unit) >= campaign.weeks
-        leaked, given = (leaked + count, given) if never else (leaked, given + count)
-    anew = [line for line in record if line.what in ASSIGNS_ANEW and line.at_utc > campaign.start]
-    problems = [f"{line.what} while it ran ({line.words}): later weeks do not count" for line in anew]
-    return replace(effect, notices=given, withheld=withheld, leaked=leaked, problems=problems)
