@@ -1,4 +1,4 @@
-"""Tell whether a job or a node is idle, for scripts that end idle ones: yes, no or unknown, with the evidence.
+"""Print whether a job or a node is idle, for scripts that end idle ones: yes, no or unknown, with the evidence.
 
 The exit code is 0 only for yes: `gpuwaste idle 7 --for 1h && scancel 7`. The answer is about the time up to the agents'
 last reports, and its signature is verified. Nodes are for operators and staff.
