@@ -222,6 +222,17 @@ def test_too_late_is_said_and_costs_nothing(rig: Rig) -> None:
     assert rig.get(ALICE, "/v1/keeps").json["keeps"] == []
 
 
+def test_after_a_checkpoint_it_is_not_too_late(rig: Rig) -> None:
+    """The job got its signal, and goes on: its owner can still stop the cancellation that would follow."""
+    write(rig, CANCEL.replace('action = "cancel"', 'action = "checkpoint"\nsignal = "USR1"'))
+    passed(rig)
+    (row,) = rows(rig, "checkpoint")
+    manager = rig.hub.get(ActionParts).manager
+    for status in ("sent", "confirmed"):
+        assert manager.report(row, ActionReport(actor="a", status=status, plan={"job": "7"})) == ""
+    assert keep(rig, ALICE).status == 200
+
+
 def test_a_cancel_that_was_sent_without_effect_is_not_sent_again(rig: Rig) -> None:
     """A keep from before the second sending: the action fails instead of blocking all others."""
     write(rig, CANCEL)

@@ -22,7 +22,7 @@ _REFUSED: Final = log_event.error(
     "intent-refused: rule {rule} requests an impossible action: {reason}",
     "The rule's `do` or the run it names is wrong: `gpuwaste rules check`. Nothing is done.",
 )
-_ASKS: Final = "signal"  # a run may go on after it
+_ENDS: Final = 4  # from this severity on an action ends the run: requeue, resubmit, cancel
 _NOT_YET: Final = "waits until a pass of the rules has confirmed that its condition still holds"
 _SHOWN: Final = 12  # characters of an id
 _SENT: Final[tuple[ActionStatus, ...]] = ("sent",)
@@ -200,10 +200,9 @@ def _before(row: ActionEntry) -> tuple[ActionStatus, ...]:
 
 
 def _too_late(row: ActionEntry) -> bool:
-    """Return whether an action may have ended its run already."""
+    """Return whether an action may have ended its run already; after a signal or a checkpoint it goes on."""
     kind = actions().get(row.kind)
-    ends = kind is not None and kind.ends_runs
-    return ends and (row.status in _SENT or (row.status == "confirmed" and row.kind != _ASKS))
+    return kind is not None and kind.severity >= _ENDS and row.status in {*_SENT, "confirmed"}
 
 
 @dataclass(frozen=True, slots=True)
