@@ -87,7 +87,7 @@ class RuleHead:
     keep: bool = _key(
         default=True,
         text="Whether the rule waits for a run that is kept (`gpuwaste keep`). false only where each step protects the"
-        " job: notify, comment, signal, extend_limit, release.",
+        " job: notify, comment, signal, checkpoint, extend_limit, release.",
     )
     precision_floor: Ratio = _key(
         Ratio(0.0),

@@ -46,7 +46,6 @@ _SPAN: Final = re.compile(r"([0-9]{1,6})([smhd])", re.ASCII)
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
 _TABLES: Final[Mapping[str, type]] = {"budget": StepBudget, "exempt": RuleExemption}
 _SQL_TYPES: Final = {"bool": "BOOLEAN", "int": "BIGINT", "double": "DOUBLE", "string": "VARCHAR"}
-_PROTECTING: Final = frozenset({NOTIFY, "comment", "signal", "extend_limit", "release"})
 _QUOTED: Final = re.compile(r"'([^']{1,80})'")
 _REFUSED: Final = log_event.error(
     "rule-refused: rule not used: {error}",
@@ -179,7 +178,8 @@ def _check_words(parsed: dict[str, Any], head: RuleHead, steps: Sequence[RuleSte
 
 def _check_keep(head: RuleHead, steps: Sequence[RuleStep]) -> None:
     """Require that owners can answer before a job is lost: a rule that does not wait for them only protects."""
-    harmful = next((step.action for step in steps if step.action not in _PROTECTING), None)
+    kinds = [actions()[step.action] for step in steps]
+    harmful = next((kind.name for kind in kinds if kind.severity and not kind.protects), None)
     if not head.keep and harmful is not None:
         raise ConfigError(f"keep: false is for rules that protect a job, {harmful!r} does not: remove keep")
 
