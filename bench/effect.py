@@ -2,8 +2,8 @@
 
 Users are drawn from ten weeks of Philly (multi-GPU jobs; the idle share of a job's first four minutes stands for the
 job) and from a generated cluster, assigned by the product's keyed hash. An interval covers only if no weekly look has
-rejected what was really saved. Beside it stand plain ways: before and after of those told, and Welch's t interval of
-the difference of means at the end of the campaign. Then one line of JSON.
+rejected what was really saved. Beside it stand plain ways: before and after of those notified, and Welch's t interval
+of the difference of means at the end of the campaign. Then one line of JSON.
 """
 
 import argparse
@@ -107,27 +107,27 @@ def _count(counted: Counted, one: DrawnCampaign, effect: InjectedEffect, seed: i
         truth = 1 - (1 - truth) / (1 - effect.spill * truth)
     counted.cover += holds(found, truth / (1 - truth), WEEKS)
     counted.claims += rejected(-found.at(0.0, WEEKS), found.spent / 2) is not None
-    low, high = _welch(one.data) if (one.data.told_from == WEEKS).any() else (float("nan"), float("nan"))
-    saved_each = one.saved_h / max(int((one.data.told_from < WEEKS).sum()), 1) / WEEKS
+    low, high = _welch(one.data) if (one.data.notified_from == WEEKS).any() else (float("nan"), float("nan"))
+    saved_each = one.saved_h / max(int((one.data.notified_from < WEEKS).sum()), 1) / WEEKS
     counted.plain_cover += low <= saved_each <= high
     counted.plain_claims += low > 0
     counted.before_claims += _before_after(one.data) > 0
 
 
 def _welch(data: CampaignData) -> tuple[float, float]:
-    """Return the 95 % interval of the difference of mean idle GPU-hours a week, held back minus told, by Welch."""
-    told = data.told_from < data.looks
+    """Return the 95 % interval of the difference of mean idle GPU-hours a week, held back minus notified, by Welch."""
+    notified = data.notified_from < data.looks
     mean = data.during["idle_h"].mean(axis=1)
-    one, other = mean[~told], mean[told]
+    one, other = mean[~notified], mean[notified]
     middle = one.mean() - other.mean()
     reach = _Z * float(np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)))
     return float(middle - reach), float(middle + reach)
 
 
 def _before_after(data: CampaignData) -> float:
-    """Return by how many idle GPU-hours a week those told idle less than before."""
-    told = data.told_from < data.looks
-    return float(data.before["idle_h"][told].mean() - data.during["idle_h"][told].mean())
+    """Return by how many idle GPU-hours a week those notified idle less than before."""
+    notified = data.notified_from < data.looks
+    return float(data.before["idle_h"][notified].mean() - data.during["idle_h"][notified].mean())
 
 
 def _power(population: Population, draws: int) -> Iterator[tuple[str, dict[str, float]]]:

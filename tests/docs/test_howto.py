@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tools.reference import metrics
 
+from gpuwaste.act.campaigns.campaign_definition import CampaignHead
 from gpuwaste.act.events.inlet import load_inlet
 from gpuwaste.act.events.outlet import load_outlet
 from gpuwaste.act.rules.rule_file import load_rule, rule_from_toml
@@ -20,6 +21,7 @@ from gpuwaste.advice.policy.policy_file import TABLES
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
+from gpuwaste.ledger.idleness.idleness_types import IdlenessDocument
 from gpuwaste.ledger.reports.job_types import DeviceRow
 from gpuwaste.sim.sweep_study import read_study
 from gpuwaste.slurm.site import machine_tables as tables
@@ -157,6 +159,7 @@ def refusal(command: str) -> str:
 
 KEYS = {(section, key) for section, key, *_ in describe_config()}
 NAMES = {key for _, key in KEYS} | {key.name.removesuffix("_") for kind in TABLES.values() for key in fields(kind)}
+NAMES |= {key.name for key in fields(CampaignHead)}
 NAMES |= tables.QOS.keys.keys() | tables.FAILURES.keys.keys()  # of a machine
 LIKE_A_KEY = re.compile(
     r"`([a-z]+(?:_[a-z0-9]+)*_(?:s|days|bytes|pct|ratio|ms|us|mb|file|dir|url|user|conf|groups|socket|coverage))`"
@@ -165,6 +168,7 @@ FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuw
 JOBSTATS = {word for row in metrics.jobstats_rows() for word in (row.name, *row.labels)}
 FILES = {"pages", "duckdb", "sock"}  # names of files
 OF_OTHERS = {"bf_max_job_user", "timeout_s"}  # of SchedulerParameters, of a study
+OF_IDLENESS = {*IdlenessDocument.__struct_fields__, "max_age_s"}  # of the answer, and of its request
 OF_GPUS = frozenset(DeviceRow.__struct_encode_fields__)  # what a job's document has of a GPU
 LUA = {"log_user"}  # functions that Slurm gives to Lua as slurm.NAME
 
@@ -186,7 +190,7 @@ def test_keys_that_are_named_exist(page: Path) -> None:
                 key in NAMES
                 or f'"{key}"' in FIGURES
                 or key.startswith("gpuwaste_")
-                or key in JOBSTATS | OF_OTHERS | OF_GPUS
+                or key in JOBSTATS | OF_OTHERS | OF_GPUS | OF_IDLENESS
             ), key
 
 

@@ -21,6 +21,7 @@ PLACES = {
     **dict.fromkeys(("judged", "day_sums", "day_reasons"), "judged runs and sums of days"),
     "verdicts": "verdicts", "notices": "notices",
     "notice_opt_outs": "opt-outs", "actions": "actions", "rule_firings": "rules",
+    **dict.fromkeys(("campaigns", "campaign_record"), "campaigns"),
     "appeals": "appeals", "keeps": "keeps", "rule_demotions": "demotions",
     "told_events": "[events](../how-to/events.md)", "dead_letters": "[events](../how-to/events.md)",
     "quarantine": "quarantine", "inlet_quarantine": "quarantine", "imports": "imported history",

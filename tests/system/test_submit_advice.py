@@ -196,7 +196,7 @@ def running_campaign(what: str, back: str, told: str) -> tuple[str, str]:
     campaign = campaign_from_toml(text.encode(), "trial.toml", "trial")
     for number in range(1000):
         assignment = Assignment(f"a key of this test, number {number}".encode())
-        if assignment.told_from(campaign, back) and not assignment.told_from(campaign, told):
+        if assignment.notified_from(campaign, back) and not assignment.notified_from(campaign, told):
             return f"a key of this test, number {number}", text
     raise AssertionError("no key in a thousand")
 

@@ -1,6 +1,7 @@
 """`gpuwaste config check`: errors that the typed reading of the file cannot see, one line each, with what to do.
 
-This file checks values that are wrong on every host; config_host.py checks what depends on the host and its services.
+This file checks values that are wrong on every host; config_site_files.py checks the files that the site writes, and
+config_host.py what depends on the host and its services.
 """
 
 import re
@@ -12,9 +13,10 @@ from typing import Final
 from gpuwaste.advice.plugin_reader import read_as_plugin
 from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_host import Attempt, refusals, tried
+from gpuwaste.cli.config_site_files import campaigns, files_of_values, outlets, policies
 from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.config_files import CREDENTIALS, ConfigLayer, config_files, place_of
-from gpuwaste.core.errors import ConfigError, GpuwasteError
+from gpuwaste.core.errors import ConfigError
 
 _PATHS: Final = (
     "_dir", "_file", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
@@ -111,58 +113,6 @@ def paths(_: Path, config: Config) -> Iterator[str]:
         value = getattr(getattr(config, section), key)
         if kind == "str" and value and key.endswith(_PATHS) and not value.startswith(("/", CREDENTIALS)):
             yield f"[{section}] {key} {value!r}: not an absolute path: begin it with /"
-
-
-def policies(_: Path, config: Config) -> Iterator[str]:
-    """Read the policies, as advisor and hub do."""
-    from gpuwaste.advice.policy.policy_loading import load_policies
-
-    try:
-        load_policies(Path(config.advisor.policies_dir))
-    except GpuwasteError as error:
-        yield f"[advisor] policies_dir: {error}"
-
-
-def outlets(_: Path, config: Config) -> Iterator[str]:
-    """Read the inlets and the outlets, as the hub does."""
-    from gpuwaste.act.events.inlet import load_inlets
-    from gpuwaste.act.events.outlet import load_outlets
-
-    inlets, errors = load_inlets(Path(config.hub.inlets_dir))
-    for error in errors:
-        yield f"[hub] inlets_dir: {error}"
-    site = {name for inlet in inlets for name in inlet.own}
-    for error in load_outlets(Path(config.hub.outlets_dir), site)[1]:
-        yield f"[hub] outlets_dir: {error}"
-
-
-def files_of_values(_: Path, config: Config) -> Iterator[str]:
-    """Read prices of energy and users of other clusters, without which the hub starts, and prices of GPU-hours."""
-    for read in (_tariff, _user_names, _prices):
-        try:
-            read(config)
-        except ModuleNotFoundError:
-            continue  # a host without that package does not use them
-        except GpuwasteError as error:
-            yield str(error)
-
-
-def _tariff(config: Config) -> None:
-    from gpuwaste.ledger.energy.site_tariff import read_tariff
-
-    read_tariff(config.energy)
-
-
-def _user_names(config: Config) -> None:
-    from gpuwaste.jobs.importers.user_names import read_user_names
-
-    read_user_names(config.hub.user_names_file, config.common.cluster)
-
-
-def _prices(config: Config) -> None:
-    from gpuwaste.slurm.gpu_types import site_prices
-
-    site_prices(config.estimate.prices)
 
 
 def thresholds(_: Path, config: Config) -> Iterator[str]:
@@ -298,7 +248,7 @@ def _actor(config: Config) -> None:
 
 
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, outlets, files_of_values, thresholds, readable,
+    plugin_lines, listening, certificates, paths, policies, outlets, campaigns, files_of_values, thresholds, readable,
 )  # fmt: skip
 _VALUES: Final[tuple[Attempt, ...]] = (
     _hub_url, _language_model, _munge_socket, _slurm_client, _store, _notices, _rescoring, _renewal, _collectors, _dcgm,

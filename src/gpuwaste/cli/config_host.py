@@ -29,12 +29,14 @@ _FILES: Final = (
     (Role.HUB, "hub", "node_tokens_file"),
     (Role.HUB, "hub", "lake_s3_keys_file"),
     (Role.HUB, "hub", "lake_s3_ca_file"),
+    (Role.HUB, "common", "campaign_key_file"),
     (Role.HUB, "notify", "smtp_password_file"),
     (Role.HUB, "notify", "smtp_ca"),
     (Role.HUB, "notify", "address_file"),
     (Role.HUB, "notify", "sponsor_file"),
     (Role.HUB, "notify", "opt_out_file"),
     (Role.ADVISOR, "advisor", "tls_key"),
+    (Role.ADVISOR, "common", "campaign_key_file"),
     (Role.ADVISOR, "common", "token_file"),
 )
 """Files that root may read and the service may not."""
@@ -83,6 +85,14 @@ def _daemon_client(config: Config) -> None:
     from gpuwaste.net.daemon_client import daemon_client
 
     daemon_client(config)
+
+
+def _campaign_key(config: Config) -> None:
+    """Read the key without which hub and advisor use no campaign."""
+    from gpuwaste.act.campaigns.assignment import read_key
+
+    if config.common.campaign_key_file:
+        read_key(Path(config.common.campaign_key_file))
 
 
 def _slurm_user(config: Config) -> None:
@@ -135,8 +145,8 @@ def _metrics_of(section: str) -> Attempt:
 
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
     Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
-    Role.HUB: (_callers, _pages, _metrics_of("hub"), _slurmrestd_token),
-    Role.ADVISOR: (_daemon_client, _slurm_user, _metrics_of("advisor")),
+    Role.HUB: (_callers, _pages, _metrics_of("hub"), _slurmrestd_token, _campaign_key),
+    Role.ADVISOR: (_daemon_client, _slurm_user, _metrics_of("advisor"), _campaign_key),
     Role.LOGIN: (_own_client,),
 }
 

@@ -46,7 +46,7 @@ def check(paths: Sequence[Path], config: Config) -> int:
     found = load_campaign_files(files)
     for campaign in found.campaigns:
         head = campaign.head
-        how = f"{head.held_back:.0%} held back" if head.held_back else f"told over {head.rollout_weeks} weeks"
+        how = f"{head.held_back:.0%} held back" if head.held_back else f"notified over {head.rollout_weeks} weeks"
         what = ", ".join(head.what)
         sys.stdout.write(f"{campaign.name}: {what}, {head.start} to {head.end}, by {head.unit}: {how}\n")
     errors = [*map(str, found.errors), *_refused_rules(config, [one for c in found.campaigns for one in c.of("rule")])]
@@ -55,7 +55,7 @@ def check(paths: Sequence[Path], config: Config) -> int:
     for error in errors:
         sys.stderr.write(f"gpuwaste: {one_line(error)}\n")
     if not files:
-        sys.stdout.write("no campaigns: everybody is told\n")
+        sys.stdout.write("no campaigns: everybody is notified\n")
     return EXIT_BAD if errors else 0
 
 

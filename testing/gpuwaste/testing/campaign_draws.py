@@ -1,7 +1,7 @@
-"""Campaigns with a known effect, for tests and the bench: users of a real or generated cluster, assigned and told.
+"""Campaigns with a known effect, for tests and the bench: users of a real or generated cluster, assigned and notified.
 
 A population is what users idled, held and ran in each week. A draw takes users from it with replacement, assigns them
-by the product's own keyed hash, and changes what those who are told idle.
+by the product's own keyed hash, and changes what those who are notified idle.
 """
 
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class InjectedEffect:
     """What telling does: `share` of the idle GPU-hours is saved, on average.
 
     `kind`: always (each week of each user), weeks (some weeks lose all of it), users (some users do), varied (each
-    user another share). `failed` is how many more of 100 jobs of those told fail. `spill` is the part of the effect
+    user another share). `failed` is how many more of 100 jobs of those notified fail. `spill` is the part of the effect
     that those held back have too. `drift` is the standard deviation of the logarithm by which all weeks differ from
     the one before. With `giant` one user holds as much as all others.
     """
@@ -65,7 +65,7 @@ class InjectedEffect:
 
 @dataclass(slots=True)
 class DrawnCampaign:
-    """A campaign's data, and what was really saved of the idle GPU-hours of those told: a share, and GPU-hours."""
+    """A campaign's data, and what was really saved of the idle GPU-hours of those notified: a share, and GPU-hours."""
 
     data: CampaignData
     saved_share: float
@@ -144,25 +144,27 @@ def drawn(population: Population, planned: Campaign, users: int, effect: Injecte
         if effect.giant:
             tables[name][0] = rng.exponential(tables[name][1:].sum(axis=0))
     assignment = Assignment(rng.bytes(32))
-    told_from = np.array([assignment.told_from(planned, f"user{number}") for number in range(users)], dtype=np.int64)
-    told: npt.NDArray[np.bool_] = exposed(told_from, weeks) > 0
+    notified_from = np.array(
+        [assignment.notified_from(planned, f"user{number}") for number in range(users)], dtype=np.int64
+    )
+    notified: npt.NDArray[np.bool_] = exposed(notified_from, weeks) > 0
     without = tables["idle_h"][:, before:].copy()
-    kept = _kept(effect, told, rng)
+    kept = _kept(effect, notified, rng)
     tables["idle_h"][:, before:] *= kept
-    more = _fail(tables, before, told, effect.failed / 100, rng)
+    more = _fail(tables, before, notified, effect.failed / 100, rng)
     known = np.ones(weeks, dtype=bool)
     data = CampaignData(
-        [f"user{number}" for number in range(users)], told_from,
+        [f"user{number}" for number in range(users)], notified_from,
         {name: table[:, :before] for name, table in tables.items()},
         {name: table[:, before:] for name, table in tables.items()}, known, planned.weeks,
     )  # fmt: skip
-    saved = float((without * (1 - kept))[told].sum())
-    return DrawnCampaign(data, saved / max(float(without[told].sum()), 1e-12), saved, more)
+    saved = float((without * (1 - kept))[notified].sum())
+    return DrawnCampaign(data, saved / max(float(without[notified].sum()), 1e-12), saved, more)
 
 
-def _kept(effect: InjectedEffect, told: npt.NDArray[np.bool_], rng: np.random.Generator) -> Table:
+def _kept(effect: InjectedEffect, notified: npt.NDArray[np.bool_], rng: np.random.Generator) -> Table:
     """Return which part of the idle GPU-hours is left, units x weeks."""
-    units, weeks = told.shape
+    units, weeks = notified.shape
     share = effect.share
     if effect.kind == "weeks":
         saved = 1.0 * rng.binomial(1, share, (units, weeks))
@@ -172,16 +174,16 @@ def _kept(effect: InjectedEffect, told: npt.NDArray[np.bool_], rng: np.random.Ge
         saved = np.tile(rng.beta(2, 2 * (1 - share) / share, (units, 1)), weeks)
     else:
         saved = np.full((units, weeks), share)
-    return 1 - np.where(told, saved, effect.spill * saved)
+    return 1 - np.where(notified, saved, effect.spill * saved)
 
 
 def _fail(
-    tables: dict[str, Table], before: int, told: npt.NDArray[np.bool_], more: float, rng: np.random.Generator
+    tables: dict[str, Table], before: int, notified: npt.NDArray[np.bool_], more: float, rng: np.random.Generator
 ) -> float:
-    """Let more jobs of those told fail; return by how much their share of failures grew."""
+    """Let more jobs of those notified fail; return by how much their share of failures grew."""
     jobs, failed = tables["jobs"][:, before:], tables["failed"][:, before:]
     if not more:
         return 0.0
-    added = rng.binomial((jobs - failed).astype(int), min(1.0, more)) * told
+    added = rng.binomial((jobs - failed).astype(int), min(1.0, more)) * notified
     failed += added
-    return float(added[told].sum() / max(jobs[told].sum(), 1.0))
+    return float(added[notified].sum() / max(jobs[notified].sum(), 1.0))

@@ -1,4 +1,4 @@
-"""Generated weeks of a campaign in a hub's store: jobs with their hours, idle less where their users are told."""
+"""Generated weeks of a campaign in a hub's store: jobs with their hours, idle less where their users are notified."""
 
 import random
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _FREE: Final = 0.2  # of the days of a user
 
 @dataclass(frozen=True, slots=True)
 class GeneratedWeeks:
-    """What was put into a store: jobs, and the GPU-hours that told users saved."""
+    """What was put into a store: jobs, and the GPU-hours that notified users saved."""
 
     jobs: int
     saved_h: float
@@ -41,7 +41,7 @@ def fill_weeks(
     *,
     first_job: int = 1,
 ) -> GeneratedWeeks:
-    """Give each user a job of an hour every other day, before and in the campaign; who is told idles `share` less."""
+    """Give each user a job of an hour every other day, before and in the campaign; the notified idle `share` less."""
     drawing = random.Random(7)  # noqa: S311 equal calls give equal weeks
     jobs: list[JobRecord] = []
     rows: list[AllocationHour] = []
@@ -49,7 +49,7 @@ def fill_weeks(
     days = range(campaign.before[0], campaign.end, _EVERY_DAYS * _DAY_S)
     for place, user in enumerate(users):
         usual = 600 + 60 * (place * 7 % 40)
-        told_at = campaign.edges[assignment.told_from(campaign, campaign.unit_of(user, "physics"))]
+        told_at = campaign.edges[assignment.notified_from(campaign, campaign.unit_of(user, "physics"))]
         for day in days:
             if drawing.random() < _FREE:
                 continue
@@ -89,8 +89,8 @@ def _send(store: HubStore, campaign: Campaign, assignment: Assignment, users: Se
     for week, (start, end) in enumerate(pairwise(campaign.edges)):
         rows = []
         for user in users:
-            told = assignment.told_from(campaign, campaign.unit_of(user, "physics")) <= week
-            status, why = ("sent", "") if told else ("not", "held_back")
+            notified = assignment.notified_from(campaign, campaign.unit_of(user, "physics")) <= week
+            status, why = ("sent", "") if notified else ("not", "held_back")
             rows.append({
                 "user": user, "period_start": start, "status": status, "why": why, "address": f"{user}@example.org",
                 "jobs": 3, "gpu_s": 3600.0, "wasted_s": 1800.0, "exempt_s": 0.0, "coverage": 1.0, "document": "",

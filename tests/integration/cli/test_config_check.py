@@ -87,6 +87,21 @@ def test_policies_are_read(tmp_path: Path) -> None:
     assert "20-warn.toml: unknown table [polcy]: did you mean 'policy'?" in problem
 
 
+def test_campaigns_are_read(tmp_path: Path) -> None:
+    """A slip in a campaign's file, and a campaign without a key, are problems; an absent directory is none."""
+    directory = tmp_path / "campaigns.d"
+    text = f'[common]\ncampaigns_dir = "{directory}"\n'
+    assert found(tmp_path, text) == []
+    directory.mkdir()
+    (directory / "spring.toml").write_text(
+        'what = ["digest"]\nstart = 2027-05-03\nend = 2027-07-25\nheld_back = 0.5\nreason = "does it help?"\n'
+    )
+    (problem,) = found(tmp_path, text)
+    assert problem.startswith("[common] campaign_key_file is empty: campaigns need a key")
+    (directory / "autumn.toml").write_text('waht = ["digest"]\n')
+    assert any("autumn.toml" in problem and "'what'" in problem for problem in found(tmp_path, text))
+
+
 def test_the_command_exits_with_2_where_something_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each problem is one line that begins with the file and its line; a sound file says ok and exits with 0."""
     path = tmp_path / "gpuwaste.toml"

@@ -19,12 +19,13 @@ BEFORE = (
     "core.config_files",
     "core.typed_toml",
 )  # reading the file: `config check` ends with the very line
-# policies: test_config_check.py; outlets and inlets: test_outlet_files.py, test_inlet_files.py, and the hub starts
-# without a bad one; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon; a list of
-# GPUs that cannot be read: the agent starts without one and reads it again
+# policies and campaigns: test_config_check.py; outlets and inlets: test_outlet_files.py, test_inlet_files.py, and the
+# hub starts without a bad one; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon; a
+# list of GPUs that cannot be read: the agent starts without one and reads it again
 OTHERS = (
-    "sim.", "act.events.", "act.rules.", "slurm.formats.conf_file", "slurm.formats.list_conf", "advice.policy.",
-    "slurm.formats.csv_mapping", "slurm.site.", "core.owner", "core.site_files", "jobs.events.",
+    "sim.", "act.campaigns.campaign_file", "act.events.", "act.rules.", "slurm.formats.conf_file",
+    "slurm.formats.list_conf", "advice.policy.", "slurm.formats.csv_mapping", "slurm.site.", "core.owner",
+    "core.site_files", "jobs.events.",
 )  # fmt: skip
 NOT_OF_THE_FILE = {
     (
@@ -75,6 +76,12 @@ CASES: list[tuple[str, str, str, str]] = [
         "[estimate] {}",
         '[estimate]\nprices = ["h900=1"]',
         "[estimate] prices: 'h900': unknown GPU type",
+    ),
+    (
+        "act.campaigns.assignment",
+        "expected a key of at least",
+        '[common]\ncampaign_key_file = "{plain}"',
+        "expected a key of at least 16 characters",
     ),
     ("advisor.advisor_socket", "exists but is not a socket", '[advisor]\nsocket = "{plain}"', "is not a socket"),
     (

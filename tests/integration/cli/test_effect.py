@@ -98,6 +98,6 @@ def test_no_campaigns_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     config = tmp_path / "gpuwaste.toml"
     config.write_text("")
     assert main(["effect", "--check", str(tmp_path / "campaigns.d"), "--config", str(config)]) == 0
-    assert capsys.readouterr().out == "no campaigns: everybody is told\n"
+    assert capsys.readouterr().out == "no campaigns: everybody is notified\n"
     if not os.path.exists("/etc/gpuwaste/campaigns.d"):  # noqa: PTH110 the installed folder
         assert main(["effect", "--check", "--config", str(config)]) == 0

@@ -128,6 +128,8 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "events none": (None, "events check {place}/none.toml"),
     "events status": (None, "events status"),
     "events check inlet": (inlet, "events check {place}/storage.toml"),
+    "effect": (bad_file, "effect --check {place}/bad.toml"),
+    "idle": (None, "idle 7"),
     "estimate": (None, "estimate {place}/none.hlo"),
     "export": (None, "export jobstats 7"),
     "evaluate": (bad_log, "model evaluate --swf {place}/log.swf"),

@@ -15,6 +15,7 @@ from tests.self_signed import self_signed
 
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.jobs.cluster_facts import ClusterFacts
+from gpuwaste.ledger.idleness.accounting_backlog import AccountingBacklog
 from gpuwaste.net.tokens import TokenChecker
 from gpuwaste.slurm.site.cluster_model import Node
 from gpuwaste.testing.clocks import StoppedClock
@@ -50,11 +51,13 @@ def running_culled_hub(tmp_path: Path) -> Iterator[Rig]:
     slurm = FakeSlurm(
         node_list=[Node(f"gpu{n}", address=f"10.0.0.{n}", gpus={"a100": 1}) for n in (1, 2)],
         levels={"culler": "Operator"},
+        settings={"MinJobAge": "300 sec"},
     )
     tls = (str(tmp_path / "cert.pem"), str(tmp_path / "key.pem"))
     checkers = {"token": TokenChecker(tokens)}
     with running_hub(tmp_path, slurm, clock=StoppedClock(NOW), tls=tls, checkers=checkers) as rig:  # type: ignore[arg-type] # a dict of them
         rig.hub.get(ClusterFacts).refresh()
+        rig.hub.get(AccountingBacklog).want()
         hold(rig, record(7, "alice", **OPEN), record(8, "bob", "proj2", **{**OPEN, "nodes": "gpu2"}))
         yield rig
 

@@ -1,6 +1,7 @@
 """Campaigns in a hub: who is held back sees nothing of it, and operators see what it has shown."""
 
 import json
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -51,19 +52,19 @@ def keys(folder: Path, text: str) -> dict[str, str]:
     return {"campaigns_dir": str(folder / "campaigns.d"), "campaign_key_file": str(folder / "key")}
 
 
-def key_that(text: str, back: str, told: str) -> str:
+def key_that(text: str, back: str, notified: str) -> str:
     """Return a key that holds back one user and tells another."""
     campaign = campaign_from_toml(text.encode(), "trial.toml", "trial")
     for number in range(1000):
         found = Assignment(f"{KEY}{number}".encode())
-        if found.told_from(campaign, back) and not found.told_from(campaign, told):
+        if found.notified_from(campaign, back) and not found.notified_from(campaign, notified):
             return f"{KEY}{number}"
     raise AssertionError("no key in a thousand")
 
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    """Run a hub in the first week of a campaign: idle jobs of alice, who is held back, and of bob, who is told."""
+    """Run a hub in the first week of a campaign: idle jobs of alice, who is held back, and of bob, who is notified."""
     nodes = [Node(f"gpu{n}", address=f"10.0.0.{n}") for n in (1, 2)]
     slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"})
     (tmp_path / "rules.d").mkdir()
@@ -131,7 +132,7 @@ def test_a_rule_that_protects_jobs_is_for_everybody(rig: Rig) -> None:
 
 
 def test_a_digest_is_held_back(tmp_path: Path) -> None:
-    """Who is told gets the mail; who is held back gets none, and reads nothing of it."""
+    """Who is notified gets the mail; who is held back gets none, and reads nothing of it."""
     with running_mail_server() as mail:
         site = NotifyConfig(
             address="{user}@example.org", min_wasted_gpu_h=0.1, smtp_host="127.0.0.1", smtp_port=mail.port,
@@ -159,7 +160,7 @@ def test_a_digest_is_held_back(tmp_path: Path) -> None:
 
 
 def filled(rig: Rig, share: float) -> float:
-    """Give 40 users two weeks before and four in the campaign; return the GPU-hours that those told save."""
+    """Give 40 users two weeks before and four in the campaign; return the GPU-hours that those notified save."""
     text = (rig.directory / "campaigns.d" / "trial.toml").read_text()
     campaign = campaign_from_toml(text.encode(), "trial.toml", "trial")
     users = [f"user{number}" for number in range(40)]
@@ -188,7 +189,7 @@ def effect_of(rig: Rig) -> dict[str, Any]:
 
 
 def test_an_injected_effect_is_found(measured: Rig) -> None:
-    """What those told saved is within the interval, in GPU-hours and money; the sentence, page and CSV say it."""
+    """What those notified saved is within the interval, in GPU-hours and money; the sentence, page and CSV say it."""
     saved = filled(measured, 0.5)
     found = effect_of(measured)
     figure = found["saved_gpu_h"]
@@ -196,13 +197,25 @@ def test_an_injected_effect_is_found(measured: Rig) -> None:
     assert figure["low"] <= saved <= figure["high"]
     assert found["worth"]["value"] == pytest.approx(2 * figure["value"])
     assert found["complete"] == 4
-    assert found["told"] + found["held_back"] == 40
+    assert found["notified"] + found["held_back"] == 40
     assert found["failed_more"]["low"] <= 0 <= found["failed_more"]["high"]
     assert "GPU-hours saved (95 %" in found["sentence"]
     page = measured.page(OPER, "/effects")
     assert page.status == 200
     assert b"GPU-hours saved" in page.body.replace(b'<span class="nowrap">', b"").replace(b"</span>", b"")
     assert measured.page(OPER, "/effects.csv").body.startswith(b"name,")
+
+
+def test_without_numpy_the_answer_says_what_to_install(measured: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub without the extra has the campaign without figures, and names the package; nothing else is affected."""
+    filled(measured, 0.5)
+    monkeypatch.delitem(sys.modules, "gpuwaste.act.campaigns.campaign_figures", raising=False)
+    for name in [name for name in sys.modules if name.startswith("gpuwaste.act.campaigns.campaign_panel")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    found = effect_of(measured)
+    assert any("no module numpy" in problem and "[predict]" in problem for problem in found["problems"]), found
+    assert found["saved_gpu_h"]["value"] is None
 
 
 def test_the_mail_to_staff_has_the_answer(measured: Rig) -> None:
@@ -229,8 +242,8 @@ def test_each_week_is_told_once(measured: Rig) -> None:
     measured.hub.get(CampaignKeeper).step()
     for _ in range(3):
         measured.hub.get(EffectReads).step()
-    told = measured.hub.get(EventService).store.told_since(("campaign.measured",), 0, 10)
-    assert [json.loads(one["data"])["week"] for one in told] == [4]
+    notified = measured.hub.get(EventService).store.told_since(("campaign.measured",), 0, 10)
+    assert [json.loads(one["data"])["week"] for one in notified] == [4]
     assert sum(line["what"] == "measured" for line in effect_of(measured)["record"]) == 1
 
 
@@ -288,14 +301,14 @@ def test_a_notice_that_reached_who_is_held_back_is_counted(measured: Rig) -> Non
     filled(measured, 0.0)
     campaign = campaign_from_toml(FOUR_WEEKS.encode(), "trial.toml", "trial")
     assignment = Assignment(KEY.encode())
-    back = next(f"user{n}" for n in range(40) if assignment.told_from(campaign, f"user{n}"))
-    told = next(f"user{n}" for n in range(40) if not assignment.told_from(campaign, f"user{n}"))
+    back = next(f"user{n}" for n in range(40) if assignment.notified_from(campaign, f"user{n}"))
+    notified = next(f"user{n}" for n in range(40) if not assignment.notified_from(campaign, f"user{n}"))
     at_us = (MONDAY + 3 * DAY) * 1_000_000
     verdicts: tuple[tuple[str, Action, str], ...] = (
-        (told, "warn", ""),
+        (notified, "warn", ""),
         (back, "pass", "trial"),
         (back, "warn", ""),
-        (told, "pass", ""),
+        (notified, "pass", ""),
     )
     rows = [
         Verdict(f"{n:016d}", "gw", at_us + n, "submit", "gpus", "warn", action, "warn", user=user, campaign=name)

@@ -358,7 +358,8 @@ import sys
 sys.modules["numpy"] = None
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.hub import Hub
+from gpuwaste.hub import hub
+list(hub._kinds())
 from gpuwaste.advice.predict.prediction_service import Predictions
 from gpuwaste.core.refusal import Refusal
 from gpuwaste.core.scope import Scope

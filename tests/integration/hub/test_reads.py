@@ -284,6 +284,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     routes += " /v1/appeals/{appeal_id}/reply /v1/keeps /v1/jobs/{job_id}/keep"
     routes += " /v1/rules /v1/rules/look /v1/rules/replay /v1/rules/{name}/restore /v1/models/trial"
     routes += " /v1/jobs/{job_id}/idleness /v1/nodes/{node}/idleness"
+    routes += " /v1/effects /v1/effects/split"
     assert set(found["paths"]) == set(routes.split())
     asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(asked["properties"]["requests"]["items"]["properties"]) == {f.name for f in fields(JobRequest)}
@@ -312,6 +313,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
         *("ActionsDocument", "ActionDocument", "ActionLent", "ActionTaken", "ActionsStopped", "AppealsDocument"),
         *("AppealDocument", "KeepAnswer", "KeepsDocument", "RuleRestored", "IdlenessDocument"),
+        *("EffectsDocument", "SplitDocument"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert {"seq", "job", "use", "script"} <= set(event["properties"]["events"]["items"]["properties"])

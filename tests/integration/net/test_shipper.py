@@ -30,7 +30,7 @@ def test_the_thread_ships_on_wake_to_a_real_server(tmp_path: Path) -> None:
         hub.refuse = lambda _: (503, "starting")
         outbox.put([row(2)])
         shipper.wake()
-        until(lambda: shipper.status.failures == 1)
+        until(lambda: shipper.status.failures >= 1)
         hub.refuse = lambda _: None
         shipper.wake()
         until(lambda: outbox.depth() == 0)

@@ -10,7 +10,7 @@ def campaign(name: str = "gpus", **more: Any) -> dict[str, Any]:
     """Return a campaign that has shown a saving."""
     values: dict[str, Any] = {
         "name": name, "state": "ended", "what": ["policy:gpus", "digest"], "unit": "user", "start": AT,
-        "end": AT + 84 * 86400, "weeks": 12, "complete": 12, "without_data": 1, "told": 61, "held_back": 59,
+        "end": AT + 84 * 86400, "weeks": 12, "complete": 12, "without_data": 1, "notified": 61, "held_back": 59,
         "sentence": "Since 3 May 2027: 1,240 GPU-hours saved (95 %: 310 to 2,100) of 18,400 held.",
         "saved_gpu_h": {"value": 1240.0, "low": 310.0, "high": 2100.0},
         "saved_ratio": {"value": 0.2, "low": 0.06, "high": 0.3}, "held_ratio": _NONE, "jobs_ratio": _NONE,

@@ -1,4 +1,4 @@
-"""Assignment: who is told when, by a keyed hash of campaign and unit; no table, so a restored hub assigns the same.
+"""Assignment: who is notified when, by a keyed hash of campaign and unit; no table, so a restored hub assigns the same.
 
 Without the key nobody can compute who is held back. Hub and advisors have the same key, so they agree without asking
 each other.
@@ -26,7 +26,7 @@ _LEAST: Final = 16  # characters of a key
 _SPAN: Final = 2.0**64
 _CACHED: Final = 20_000
 _REFUSED: Final = log_event.error(
-    "campaign-refused: campaign not used, everybody is told: {error}",
+    "campaign-refused: campaign not used, everybody is notified: {error}",
     "`gpuwaste effect --check`, then fix the file. The other campaigns stay in use.",
 )
 
@@ -48,8 +48,8 @@ class Assignment:
         """What tells two keys apart, and nothing else of them."""
         self.place: Final[Callable[[str, str], float]] = short_cache(_CACHED)(self._place)
 
-    def told_from(self, campaign: Campaign, unit: str) -> int:
-        """Return the first week in which a unit is told, from 0; the number of weeks: never."""
+    def notified_from(self, campaign: Campaign, unit: str) -> int:
+        """Return the first week in which a unit is notified, from 0; the number of weeks: never."""
         place, head = self.place(campaign.name, unit), campaign.head
         if head.rollout_weeks:
             return int(place * (head.rollout_weeks + 1))
@@ -60,7 +60,7 @@ class Assignment:
         if not campaign.start <= at < campaign.end or not campaign.concerns(user, account):
             return False
         week = next(number for number, edge in enumerate(campaign.edges[1:]) if at < edge)
-        return week < self.told_from(campaign, campaign.unit_of(user, account))
+        return week < self.notified_from(campaign, campaign.unit_of(user, account))
 
     def _place(self, campaign: str, unit: str) -> float:
         """Return a number from 0 up to 1, uniform over units and independent between campaigns."""

@@ -32,7 +32,7 @@ class CampaignHead:
     end: date = _key(NO_DATE, "Last day; the campaign has whole weeks, 2 to 52.")
     held_back: float = _key(0.0, "Share of the units that is held back to the end, 0.1 to 0.9.")
     rollout_weeks: int = _key(
-        0, "Instead of held_back: one more group of units is told each week, until all are told after so many weeks."
+        0, "Instead of held_back: each week one more group of units is notified, until all are after so many weeks."
     )
     weeks_before: int = _key(8, "Weeks before the start whose outcomes adjust those of the campaign, 2 to 26.")
     users: Patterns = _key(NONE, "Shell patterns of the users to assign; without them all.")

@@ -27,8 +27,8 @@ SPILL: Final = 0.5
 
 def enough(data: CampaignData) -> bool:
     """Return whether both sides have units to compare, and a week has data."""
-    told = data.told.sum(axis=0)
-    both = (told >= LEAST_UNITS) & (len(data.units) - told >= LEAST_UNITS) & data.known
+    notified = data.notified.sum(axis=0)
+    both = (notified >= LEAST_UNITS) & (len(data.units) - notified >= LEAST_UNITS) & data.known
     return bool(both.any())
 
 
@@ -39,7 +39,7 @@ def saved_share(data: CampaignData, name: str) -> EffectFigure:
 
 
 def more_of_jobs(data: CampaignData, name: str) -> EffectFigure:
-    """Return by how much the share of jobs that failed, or timed out, is larger where told."""
+    """Return by how much the share of jobs that failed, or timed out, is larger where notified."""
     return _figure(share_panel(data, name), data, *_POINTS, lambda x: x)
 
 
@@ -86,11 +86,11 @@ def smallest_effect(data: CampaignData, weeks: int) -> float | None:
     mean = idle[:, :half].mean(axis=1)
     scale = np.sqrt(mean + max(float(mean.mean()), 1e-9))[:, None]
     later = idle[:, half:] / scale
-    return smallest_shift(adjusted(later, mean[:, None] / scale), data.told_from, weeks, float(later.mean()))
+    return smallest_shift(adjusted(later, mean[:, None] / scale), data.notified_from, weeks, float(later.mean()))
 
 
 def with_spill_over(share: float, spill: float = SPILL) -> float:
-    """Return the saved share of those told if those held back saved `spill` times as much, since users talk.
+    """Return the saved share of those notified if those held back saved `spill` times as much, since users talk.
 
     The measured share m compares the two: 1 - m = (1 - s) / (1 - spill x s), solved for s.
     """

@@ -122,7 +122,7 @@ def _check_assignment(head: CampaignHead, where: str) -> None:
         raise ConfigError(f"{where}: set one of held_back (a share) and rollout_weeks")
     least, most = _SHARES
     if head.held_back and not least <= head.held_back <= most:
-        why = "nobody would be told" if head.held_back >= 1 else "too few on one side to compare"
+        why = "nobody would be notified" if head.held_back >= 1 else "too few on one side to compare"
         raise ConfigError(f"{where}: held_back: {head.held_back:g}: {why}: expected {least} to {most}")
     weeks = ((head.end - head.start).days + 1) // WEEK
     if head.rollout_weeks and head.rollout_weeks >= weeks:

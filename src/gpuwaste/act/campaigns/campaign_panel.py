@@ -1,6 +1,6 @@
 """The outcomes of a campaign as panels for randomisation inference: one for each figure.
 
-Idle and held GPU-hours, and jobs, are tested as a share: where the effect is x, a told unit would have had (1 + x)
+Idle and held GPU-hours, and jobs, are tested as a share: where the effect is x, a notified unit would have had (1 + x)
 times as much without the campaign, so x = s / (1 - s) for a saved share s. A unit's outcome is divided by the square
 root of its own mean before plus the mean of all: heavy users count more, but not in proportion, as their weeks also
 vary more.
@@ -30,7 +30,7 @@ class CampaignData:
     """Units of a campaign with their outcomes, units x weeks, before it and in its complete weeks."""
 
     units: Sequence[str]
-    told_from: Whole
+    notified_from: Whole
     before: Mapping[str, Floats]
     during: Mapping[str, Floats]
     known: npt.NDArray[np.bool_]
@@ -42,18 +42,18 @@ class CampaignData:
         return len(self.known)
 
     @property
-    def told(self) -> Floats:
-        """1 for each unit and complete week in which it is told, else 0; 0 in weeks without data."""
-        found: Floats = exposed(self.told_from, self.looks) * self.known
+    def notified(self) -> Floats:
+        """1 for each unit and complete week in which it is notified, else 0; 0 in weeks without data."""
+        found: Floats = exposed(self.notified_from, self.looks) * self.known
         return found
 
-    def sum_told(self, name: str) -> float:
-        """Return the sum of an outcome over told units and weeks."""
-        return float((self.during[name] * self.told).sum())
+    def sum_notified(self, name: str) -> float:
+        """Return the sum of an outcome over notified units and weeks."""
+        return float((self.during[name] * self.notified).sum())
 
     def sum_held_back(self, name: str) -> float:
-        """Return the sum of an outcome over units and weeks that are not told."""
-        return float((self.during[name] * (self.known - self.told)).sum())
+        """Return the sum of an outcome over units and weeks that are not notified."""
+        return float((self.during[name] * (self.known - self.notified)).sum())
 
 
 NAMES: Final = ("held_h", "idle_h", "unknown_h", "jobs", "failed", "timed_out")
@@ -65,12 +65,12 @@ def campaign_data(campaign: Campaign, assignment: Assignment, before: Outcomes, 
     A unit without a job in a week has 0 there: who leaves still counts.
     """
     units = sorted({unit for week in (*before, *during) for unit in week})
-    told_from = np.array([assignment.told_from(campaign, unit) for unit in units], dtype=np.int64)
+    notified_from = np.array([assignment.notified_from(campaign, unit) for unit in units], dtype=np.int64)
     tables = {name: _table(units, during, name) for name in NAMES}
     held, unknown = tables["held_h"].sum(axis=0), tables["unknown_h"].sum(axis=0)
     known = (held > 0) & (held - unknown >= MIN_KNOWN * held)
     earlier = {name: _table(units, before, name) for name in NAMES}
-    return CampaignData(units, told_from, earlier, tables, known, campaign.weeks)
+    return CampaignData(units, notified_from, earlier, tables, known, campaign.weeks)
 
 
 def _table(units: Sequence[str], weeks: Outcomes, name: str) -> Floats:
@@ -90,11 +90,11 @@ def relative_panel(data: CampaignData, name: str) -> Panel:
     scale = np.sqrt(mean + max(float(mean.mean()), 1e-9)) if len(mean) else mean
     base = during / scale[:, None]
     own = np.column_stack([mean, held]) / scale[:, None]
-    return Panel(base, exposed(data.told_from, data.looks) * base, data.told_from, own, data.known)
+    return Panel(base, exposed(data.notified_from, data.looks) * base, data.notified_from, own, data.known)
 
 
 def share_panel(data: CampaignData, name: str) -> Panel:
-    """Return the panel of a share of the jobs that ended, whose effect x is a difference: what is told has x more."""
+    """Return the panel of a share of jobs that ended, whose effect x is a difference: notified units have x more."""
     jobs, hits = data.during["jobs"], data.during[name]
     jobs_before, hits_before = data.before["jobs"].sum(axis=1), data.before[name].sum(axis=1)
     usual = float(hits_before.sum() / jobs_before.sum()) if jobs_before.sum() else 0.0
@@ -102,5 +102,5 @@ def share_panel(data: CampaignData, name: str) -> Panel:
     mean = jobs_before / max(data.before["jobs"].shape[1], 1)
     scale = np.sqrt(mean + max(float(mean.mean()), 1.0))[:, None] if len(mean) else mean[:, None]
     base = (hits - own[:, None] * jobs) / scale
-    slope = -exposed(data.told_from, data.looks) * jobs / scale
-    return Panel(base, slope, data.told_from, (mean[:, None] / scale), data.known)
+    slope = -exposed(data.notified_from, data.looks) * jobs / scale
+    return Panel(base, slope, data.notified_from, (mean[:, None] / scale), data.known)

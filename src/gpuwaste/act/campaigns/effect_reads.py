@@ -10,18 +10,10 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from gpuwaste.act.campaigns.campaign_definition import Campaign
-from gpuwaste.act.campaigns.campaign_effect import more_of_jobs, saved_share, smallest_effect, with_spill_over
 from gpuwaste.act.campaigns.campaign_keeper import NEWS_S, CampaignKeeper
-from gpuwaste.act.campaigns.campaign_panel import CampaignData, campaign_data
 from gpuwaste.act.campaigns.campaign_store import KeptCampaign, RecordRow
-from gpuwaste.act.campaigns.effect_document import counted_until, frame_of, scaled, sums_of, with_reach
-from gpuwaste.act.campaigns.effect_types import (
-    CampaignEffect,
-    EffectFigure,
-    EffectsDocument,
-    SplitDocument,
-    SplitSide,
-)
+from gpuwaste.act.campaigns.effect_document import counted_until, frame_of, with_reach
+from gpuwaste.act.campaigns.effect_types import CampaignEffect, EffectsDocument, SplitDocument, SplitSide
 from gpuwaste.act.campaigns.effect_words import SPLIT_WARNING, with_sentence
 from gpuwaste.act.campaigns.unit_weeks import UnitWeeks, WeekOutcome, by_unit
 from gpuwaste.core import log_event
@@ -45,7 +37,10 @@ from gpuwaste.store.hub.hub_store import HubStore
 MEASURED: Final = "measured"
 _EVERY_S: Final = 900.0
 _MOST_WEEKS: Final = 52
-_NO_KEY: Final = "the key of this campaign is not in use: who was told is unknown"
+_NO_KEY: Final = "the key of this campaign is not in use: who was notified is unknown"
+_NOT_INSTALLED: Final = (
+    "no figures: no module {} on the hub's host: install gpuwaste-runtime-onnx, or gpuwaste with its extra [predict]"
+)
 _NOT_MEASURED: Final = log_event.warning(
     "campaigns-not-measured: cannot compute the effect of campaigns: {error}",
     "The store or its disk has an error. Campaigns go on; the hub tries again in 15 minutes.",
@@ -144,39 +139,15 @@ class EffectReads(Part):
         base = frame_of(campaign, kept, complete, record, now)
         if assignment is None or assignment.fingerprint != kept.key_print:
             return with_sentence(replace(base, problems=[_NO_KEY]))
-        data = campaign_data(campaign, assignment, weeks[: len(campaign.before) - 1], weeks[len(campaign.before) - 1 :])
+        try:
+            from gpuwaste.act.campaigns.campaign_figures import with_figures  # noqa: PLC0415 needs the extra `predict`
+        except ModuleNotFoundError as error:
+            return with_sentence(replace(base, problems=[_NOT_INSTALLED.format(error.name)]))
+        figures = with_figures(base, campaign, assignment, weeks, self._prices)
         reach = self._keeper.store.reach(campaign.name, campaign.head.what, campaign.start, min(now, campaign.end))
-        found = with_sentence(with_reach(self._figures(base, data), campaign, self._keeper.in_use, reach, record))
+        found = with_sentence(with_reach(figures, campaign, self._keeper.in_use, reach, record))
         self._kept[campaign.name] = (key, found)
         return found
-
-    def _figures(self, base: CampaignEffect, data: CampaignData) -> CampaignEffect:
-        told = int((data.told_from < max(data.looks, 1)).sum())
-        found = replace(
-            base,
-            told=told,
-            held_back=len(data.units) - told,
-            without_data=data.looks - int(data.known.sum()),
-            smallest_ratio=smallest_effect(data, base.weeks),
-            **sums_of(data),
-        )
-        if not data.looks:
-            return found
-        saved, idle = saved_share(data, "idle_h"), data.sum_told("idle_h")
-        price = self._prices.price_per_gpu_hour
-        amount = scaled(saved, lambda share: share / (1 - share) * idle)
-        return replace(
-            found,
-            saved_ratio=saved,
-            saved_gpu_h=amount,
-            spill_over_ratio=with_spill_over(saved.value) if saved.value and saved.low and saved.low > 0 else None,
-            worth=scaled(amount, lambda value: value * price) if price else EffectFigure(),
-            currency=self._prices.currency if price else "",
-            held_ratio=saved_share(data, "held_h"),
-            jobs_ratio=saved_share(data, "jobs"),
-            failed_more=more_of_jobs(data, "failed"),
-            timed_out_more=more_of_jobs(data, "timed_out"),
-        )
 
     def _turn(self) -> float:
         try:
@@ -198,7 +169,7 @@ class EffectReads(Part):
         now, saved = self._clock.utc_s(), effect.saved_gpu_h
         data = CampaignMeasured(
             self._cluster(), effect.name, effect.complete, effect.weeks, saved.value, saved.low, saved.high,
-            effect.told, effect.held_back, effect.sentence, now,
+            effect.notified, effect.held_back, effect.sentence, now,
         )  # fmt: skip
         event = tell("campaign.measured", data, now, subject=f"campaign/{effect.name}", unique=str(effect.complete))
         line = RecordRow(effect.name, now, MEASURED, kept.hash, _of_week(effect) + effect.sentence)

@@ -58,7 +58,7 @@ def _share(figure: EffectFigure) -> str:
 
 
 def _change(figure: EffectFigure) -> str:
-    """Print by how much an outcome is larger where told, from the share by which it is smaller."""
+    """Print by how much an outcome is larger where notified, from the share by which it is smaller."""
     if figure.value is None or figure.low is None or figure.high is None:
         return _NOT_YET
     value, low, high = (f"{points(-share)} %" for share in (figure.value, figure.high, figure.low))

@@ -37,28 +37,28 @@ class CampaignEffect(Struct, kw_only=True, frozen=True):
     end: Utc
     weeks: Annotated[int, Meta(description="Planned weeks.")]
     complete: Annotated[int, Meta(description="Weeks of these that have ended and are in the figures.")]
-    without_data: Annotated[int, Meta(description="Complete weeks that are left out: too little is known of them.")]
-    told: Annotated[int, Meta(description="Units that are told in the last complete week, or at the start.")]
+    without_data: Annotated[int, Meta(description="Complete weeks that are left out: too many GPU-hours are unknown.")]
+    notified: Annotated[int, Meta(description="Units that are notified in the last complete week, or at the start.")]
     held_back: Annotated[int, Meta(description="Units that are not.")]
     sentence: Annotated[str, Meta(description="The answer in one sentence.")]
     saved_gpu_h: Annotated[EffectFigure, Meta(description="Saved idle GPU-hours; below 0: more were idle.")]
-    saved_ratio: Annotated[EffectFigure, Meta(description="Saved share of the idle GPU-hours of those told, up to 1.")]
+    saved_ratio: Annotated[EffectFigure, Meta(description="Saved share of idle GPU-hours of those notified, up to 1.")]
     held_ratio: Annotated[EffectFigure, Meta(description="By how much GPU-hours held are fewer, as a share.")]
     jobs_ratio: Annotated[EffectFigure, Meta(description="By how much jobs that ended are fewer, as a share.")]
-    failed_more: Annotated[EffectFigure, Meta(description="Larger share of failed jobs where told, -1 to 1.")]
+    failed_more: Annotated[EffectFigure, Meta(description="Larger share of failed jobs where notified, -1 to 1.")]
     timed_out_more: Annotated[EffectFigure, Meta(description="The same of jobs at their time limit.")]
     spill_over_ratio: Annotated[
         float | None, Meta(description="saved_ratio if those held back saved half as much; null: no effect is shown.")
     ] = None
     worth: Annotated[EffectFigure, Meta(description="Saved GPU-hours x [energy] price_per_gpu_hour.")] = EffectFigure()
     currency: str = ""
-    told_held_gpu_h: Annotated[float, Meta(description="GPU-hours that those told held.")] = 0.0
-    told_idle_gpu_h: Annotated[float, Meta(description="GPU-hours of these idle without a known reason.")] = 0.0
+    notified_held_gpu_h: Annotated[float, Meta(description="GPU-hours that those notified held.")] = 0.0
+    notified_idle_gpu_h: Annotated[float, Meta(description="GPU-hours of these idle without a known reason.")] = 0.0
     other_held_gpu_h: Annotated[float, Meta(description="GPU-hours that those held back held.")] = 0.0
     other_idle_gpu_h: Annotated[
         float, Meta(description="GPU-hours of these that were idle without a known reason.")
     ] = 0
-    told_unknown_ratio: Annotated[float | None, Meta(description="Unknown share of told_held_gpu_h.")] = None
+    notified_unknown_ratio: Annotated[float | None, Meta(description="Unknown share of notified_held_gpu_h.")] = None
     other_unknown_ratio: Annotated[float | None, Meta(description="Unknown share of other_held_gpu_h.")] = None
     smallest_ratio: Annotated[
         float | None, Meta(description="Smallest saved share that the planned weeks show in 80 of 100 cases.")
@@ -66,7 +66,7 @@ class CampaignEffect(Struct, kw_only=True, frozen=True):
     largest_unit_ratio: Annotated[
         float | None, Meta(description="Share of all GPU-hours held that the largest unit has.")
     ] = None
-    notices: Annotated[int, Meta(description="Verdicts, steps of rules and digests that reached those told.")] = 0
+    notices: Annotated[int, Meta(description="Verdicts, steps of rules and digests that reached those notified.")] = 0
     withheld: Annotated[int, Meta(description="Those that were held back.")] = 0
     leaked: Annotated[int, Meta(description="Those that reached somebody who was held back: should be 0.")] = 0
     problems: Annotated[list[str], Meta(description="What weakens the answer.")] = []

@@ -43,7 +43,7 @@ def with_sentence(effect: CampaignEffect) -> CampaignEffect:
 
 def _sentence(effect: CampaignEffect) -> str:
     since = f"Since {date_words(effect.start)}"
-    sides = f"{units_word(effect.unit, effect.told)} told, {effect.held_back:,} held back"
+    sides = f"{units_word(effect.unit, effect.notified)} notified, {effect.held_back:,} held back"
     if effect.state == "planned":
         return f"Begins on {date_words(effect.start)}: {sides}. {_outlook(effect)}".rstrip()
     if effect.saved_gpu_h.low is None and effect.saved_gpu_h.high is None:
@@ -53,7 +53,7 @@ def _sentence(effect: CampaignEffect) -> str:
 
 
 def _saved(effect: CampaignEffect) -> str:
-    saved, held = effect.saved_gpu_h, f"of {hours(effect.told_held_gpu_h)} held"
+    saved, held = effect.saved_gpu_h, f"of {hours(effect.notified_held_gpu_h)} held"
     low, high = saved.low, saved.high
     if low is not None and low > 0 and saved.value is not None:
         top = f"to {hours(high)}" if high is not None else "or more"
@@ -80,7 +80,7 @@ def _failures(effect: CampaignEffect) -> str:
 
 
 def _more(what: str, figure: EffectFigure) -> str:
-    """Return whether told units had more of it, with the interval in percentage points."""
+    """Return whether notified units had more of it, with the interval in percentage points."""
     if figure.low is None or figure.high is None:
         return f"{what} not known yet"
     low, high = (round(100 * end, 1) for end in (figure.low, figure.high))
@@ -103,7 +103,7 @@ def _outlook(effect: CampaignEffect) -> str:
 
 def _problems(effect: CampaignEffect) -> Sequence[str]:
     found = []
-    if not effect.told + effect.held_back:
+    if not effect.notified + effect.held_back:
         found.append(f"no {effect.unit} of it has a GPU job: see users and accounts in its file")
     if effect.leaked:
         found.append(
@@ -111,11 +111,12 @@ def _problems(effect: CampaignEffect) -> Sequence[str]:
             " differ, or the advisor was restarted without them"
         )
     if effect.without_data:
-        found.append(f"{effect.without_data} of {effect.complete} weeks are left out: too little is known of them")
-    told, other = effect.told_unknown_ratio, effect.other_unknown_ratio
-    if told is not None and other is not None and abs(told - other) > MOST_UNKNOWN:
+        found.append(f"{effect.without_data} of {effect.complete} weeks are left out: too many GPU-hours are unknown")
+    notified, other = effect.notified_unknown_ratio, effect.other_unknown_ratio
+    if notified is not None and other is not None and abs(notified - other) > MOST_UNKNOWN:
         found.append(
-            f"{say_percent(told)} of the GPU-hours of those told are unknown, and {say_percent(other)} of the others"
+            f"{say_percent(notified)} of the GPU-hours of those notified are unknown,"
+            f" and {say_percent(other)} of the others"
         )
     if effect.largest_unit_ratio is not None and effect.largest_unit_ratio > LARGE_UNIT:
         share = say_percent(effect.largest_unit_ratio)

@@ -1,6 +1,6 @@
 """Randomisation inference over units and weeks: an effect, and an interval that holds at each weekly look.
 
-A unit's outcome of a week is told from an outcome without the campaign by one number, the effect. If that number is
+A unit's outcome of a week differs from an outcome without the campaign by one number, the effect. If that number is
 right, the outcomes without the campaign are known for all units, and the assignment that was drawn is one of all that
 could have been drawn (Fisher 1935; Imbens and Rubin 2015, chapter 5). An effect is rejected where the drawn assignment
 is among the most extreme of them. The interval has the effects that no look so far has rejected: the error is spent
@@ -34,26 +34,26 @@ Whole: TypeAlias = npt.NDArray[np.int64]
 class Panel:
     """Outcomes by unit and week, units x weeks, as they are where the effect is x: `base` + x `slope`.
 
-    `told_from` is the first week in which each unit is told, the number of weeks for never. `before` are covariates of
-    each unit from the time before the campaign, units x covariates. `known` are the weeks that have data.
+    `notified_from` is the first week in which each unit is notified, the number of weeks for never. `before` are
+    covariates of each unit from the time before the campaign, units x covariates. `known` are the weeks that have data.
     """
 
     base: Floats
     slope: Floats
-    told_from: Whole
+    notified_from: Whole
     before: Floats
     known: npt.NDArray[np.bool_]
 
 
-def exposed(told_from: Whole, weeks: int) -> Floats:
-    """Return 1 for each unit and week in which it is told, else 0: units x weeks."""
-    return (told_from[:, None] <= np.arange(weeks)).astype(float)
+def exposed(notified_from: Whole, weeks: int) -> Floats:
+    """Return 1 for each unit and week in which it is notified, else 0: units x weeks."""
+    return (notified_from[:, None] <= np.arange(weeks)).astype(float)
 
 
 def adjusted(values: Floats, before: Floats) -> Floats:
     """Return values, units x weeks, without what the covariates explain (CUPED, Deng et al. 2013), each week's mean 0.
 
-    The regression is over all units, told or not: under the tested effect their outcomes are alike.
+    The regression is over all units, notified or not: under the tested effect their outcomes are alike.
     """
     design = np.column_stack([np.ones(len(values)), before])
     found: Floats = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
@@ -78,20 +78,20 @@ def paths(panel: Panel, planned: int, draws: int = DRAWS, seed: int = _SEED) -> 
     """Return the statistic of the drawn assignment and of `draws` others; `planned` is the campaign's weeks.
 
     The statistic of a look is the sum over its weeks and units of the adjusted outcome, times how much more than the
-    mean the unit is told in that week.
+    mean the unit is notified in that week.
     """
     weeks = panel.base.shape[1]
     rng = np.random.default_rng(seed)
-    drawn = panel.told_from.astype(np.int16)
+    drawn = panel.notified_from.astype(np.int16)
     base, slope = adjusted(panel.base, panel.before), adjusted(panel.slope, panel.before)
     found = np.zeros((2, draws + 1, weeks))
     for first in range(0, draws + 1, _ROWS):
         rows = min(_ROWS, draws + 1 - first)
-        told = rng.permuted(np.tile(drawn, (rows, 1)), axis=1)
+        notified = rng.permuted(np.tile(drawn, (rows, 1)), axis=1)
         if first == 0:
-            told[0] = drawn
+            notified[0] = drawn
         for week in np.flatnonzero(panel.known[:weeks]):
-            weight = (told <= week).astype(float)
+            weight = (notified <= week).astype(float)
             weight -= weight[:1].mean()
             found[0, first : first + rows, week] = weight @ base[:, week]
             found[1, first : first + rows, week] = weight @ slope[:, week]
@@ -128,7 +128,7 @@ def holds(found: Paths, effect: float, looks: int) -> bool:
 
 
 def estimate(found: Paths, looks: int) -> float | None:
-    """Return the effect at which the statistic is 0, its mean over all assignments; None where nobody was told."""
+    """Return the effect at which the statistic is 0, its mean over all assignments; None where nobody was notified."""
     slope = float(found.slope[0, looks - 1])
     return -float(found.base[0, looks - 1]) / slope if slope else None
 
@@ -161,7 +161,7 @@ def _edge(inside_is: Callable[[float], bool], inside: float, outside: float) -> 
     return float(inside)
 
 
-def smallest_shift(residuals: Floats, told_from: Whole, weeks: int, mean: float) -> float | None:
+def smallest_shift(residuals: Floats, notified_from: Whole, weeks: int, mean: float) -> float | None:
     """Return the smallest relative change of an outcome that `weeks` weeks show with a power of 80 %; None: none.
 
     `residuals` are adjusted outcomes of weeks without the campaign, units x weeks, `mean` is the outcome's mean. Their
@@ -172,12 +172,12 @@ def smallest_shift(residuals: Floats, told_from: Whole, weeks: int, mean: float)
         return None
     within = float(residuals.var(axis=1, ddof=1).mean())
     between = max(0.0, float(residuals.mean(axis=1).var(ddof=1)) - within / count)
-    told = exposed(told_from, weeks)
-    told -= told.mean(axis=0)
-    signal = mean * float((told**2).sum())
+    notified = exposed(notified_from, weeks)
+    notified -= notified.mean(axis=0)
+    signal = mean * float((notified**2).sum())
     if not signal:
         return None
-    noise = between * float((told.sum(axis=1) ** 2).sum()) + within * float((told**2).sum())
+    noise = between * float((notified.sum(axis=1) ** 2).sum()) + within * float((notified**2).sum())
     return _Z * float(np.sqrt(noise)) / signal
 
 

@@ -12,7 +12,7 @@ from gpuwaste.jobs.verdict import Verdict, verdict_from_json
 from gpuwaste.net.batch import Batch, json_object, parse_rows
 
 MAX_VERDICT_BYTES: Final = 64 * 1024
-_NO_SHADOW: Final = b'"shadow":{},'
+_LEFT_OUT: Final = (b'"shadow":{},', b'"campaign":"",')
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,9 @@ def encode_verdict(verdict: Verdict) -> VerdictLine:
         line = b"\xff"
     if not line.isascii():
         line = json.dumps(verdict.to_json(), separators=(",", ":")).encode()
-    # Without a model on trial the verdict has no `shadow`; quotes in a user's text are escaped.
-    return VerdictLine(verdict.id, line if verdict.shadow else line.replace(_NO_SHADOW, b"", 1))
+    for empty in _LEFT_OUT:  # not sent where empty; quotes in a user's text are escaped, so only the field can match
+        line = line.replace(empty, b"", 1)
+    return VerdictLine(verdict.id, line)
 
 
 def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:

@@ -1,4 +1,4 @@
-"""Show what campaigns have saved, measured against users who were not told. For operators.
+"""Show what campaigns have saved, measured against users who were not notified. For operators.
 
 A campaign is a file in [common] campaigns_dir that holds back a policy, a rule or the digest from a part of the users.
 Without a campaign no saving is claimed: --split only shows the difference before and after an instant.

@@ -39,7 +39,7 @@ IdleReason = Literal[
 REASONS: Final[Mapping[IdleReason, str]] = {
     "active": "a GPU was active within for_s",
     "short": "the GPUs are idle, but not yet for for_s",
-    "kept": "the owner asked to keep the job",
+    "kept": "the owner keeps the job",
     "suspended": "the run is suspended",
     "pending": "a run of the job is pending",
     "ended": "no run of the job is running",

@@ -1,4 +1,4 @@
-"""Assignment: a keyed hash and nothing else says who is told when."""
+"""Assignment: a keyed hash and nothing else says who is notified when."""
 
 from pathlib import Path
 
@@ -16,39 +16,39 @@ def test_a_restored_hub_assigns_the_same() -> None:
     """Two hubs with the same key agree on every user; another key, or another campaign, assigns anew."""
     one, same, other = Assignment(KEY), Assignment(KEY), Assignment(KEY[::-1])
     campaign, second = campaign_of(), campaign_of("second")
-    told = [one.told_from(campaign, unit) for unit in UNITS]
-    assert told == [same.told_from(campaign, unit) for unit in UNITS]
+    notified = [one.notified_from(campaign, unit) for unit in UNITS]
+    assert notified == [same.notified_from(campaign, unit) for unit in UNITS]
     for others in (
-        [other.told_from(campaign, unit) for unit in UNITS],
-        [one.told_from(second, unit) for unit in UNITS],
+        [other.notified_from(campaign, unit) for unit in UNITS],
+        [one.notified_from(second, unit) for unit in UNITS],
     ):
-        agree = sum(a == b for a, b in zip(told, others, strict=True)) / len(UNITS)
+        agree = sum(a == b for a, b in zip(notified, others, strict=True)) / len(UNITS)
         assert 0.46 < agree < 0.54
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_the_share_is_held_back(share: float) -> None:
-    """About the share of the units is never told, the others are told from the first week."""
+    """About the share of the units is never notified, the others are notified from the first week."""
     campaign = campaign_of(held_back=str(share))
-    told = [Assignment(KEY).told_from(campaign, unit) for unit in UNITS]
-    assert set(told) == {0, campaign.weeks}
-    assert abs(told.count(campaign.weeks) / len(UNITS) - share) < 0.03
+    notified = [Assignment(KEY).notified_from(campaign, unit) for unit in UNITS]
+    assert set(notified) == {0, campaign.weeks}
+    assert abs(notified.count(campaign.weeks) / len(UNITS) - share) < 0.03
 
 
 def test_a_rollout_tells_one_group_more_each_week() -> None:
-    """Groups of about the same size: the first is told at once, the last after the roll-out's weeks."""
+    """Groups of about the same size: the first is notified at once, the last after the roll-out's weeks."""
     campaign = campaign_of(held_back="0.0", rollout_weeks="4")
-    told = [Assignment(KEY).told_from(campaign, unit) for unit in UNITS]
-    assert set(told) == {0, 1, 2, 3, 4}
-    assert all(abs(told.count(week) / len(UNITS) - 0.2) < 0.03 for week in range(5))
+    notified = [Assignment(KEY).notified_from(campaign, unit) for unit in UNITS]
+    assert set(notified) == {0, 1, 2, 3, 4}
+    assert all(abs(notified.count(week) / len(UNITS) - 0.2) < 0.03 for week in range(5))
 
 
 def test_nothing_is_held_back_outside_of_the_campaign() -> None:
-    """Before the start, at its end, and for users whom it does not concern everybody is told."""
+    """Before the start, at its end, and for users whom it does not concern everybody is notified."""
     campaign = campaign_of(users='["user*"]', accounts='["physics"]')
     assignment = Assignment(KEY)
-    unit = next(unit for unit in UNITS if assignment.told_from(campaign, unit))
+    unit = next(unit for unit in UNITS if assignment.notified_from(campaign, unit))
     assert assignment.holds_back(campaign, unit, "physics", campaign.start)
     assert assignment.holds_back(campaign, unit, "physics", campaign.end - 1)
     assert not assignment.holds_back(campaign, unit, "physics", campaign.start - 1)
@@ -58,7 +58,7 @@ def test_nothing_is_held_back_outside_of_the_campaign() -> None:
 
 
 def test_an_account_is_assigned_as_a_whole() -> None:
-    """All users of an account are told, or none; who changes the account is with the new one."""
+    """All users of an account are notified, or none; who changes the account is with the new one."""
     campaign, assignment = campaign_of(unit='"account"'), Assignment(KEY)
     for account in ("physics", "chemistry", "biology"):
         assert len({assignment.holds_back(campaign, user, account, campaign.start) for user in UNITS[:50]}) == 1
@@ -67,7 +67,7 @@ def test_an_account_is_assigned_as_a_whole() -> None:
 @pytest.mark.parametrize("name", ["", "\udcff", "a\0b", "x" * 100_000, "über", "💥"])
 def test_any_name_can_be_assigned(name: str) -> None:
     """Names that no user should have are assigned like others."""
-    assert Assignment(KEY).told_from(campaign_of(), name) in {0, 12}
+    assert Assignment(KEY).notified_from(campaign_of(), name) in {0, 12}
 
 
 def in_use(folder: Path, key: str = KEY.decode(), mode: int = 0o640) -> CampaignsInUse:
@@ -93,7 +93,7 @@ def test_without_a_good_key_everybody_is_told(tmp_path: Path, key: str, mode: in
 
 
 def test_a_key_that_is_lost_stays_in_use(tmp_path: Path) -> None:
-    """A campaign does not end because its key cannot be read any more: those held back would be told."""
+    """A campaign does not end because its key cannot be read any more: those held back would be notified."""
     found = in_use(tmp_path)
     (tmp_path / "key").unlink()
     (tmp_path / "campaigns.d" / "test.toml").write_text(GOOD + "# changed\n")

@@ -33,7 +33,7 @@ def test_a_good_file_has_whole_weeks() -> None:
         ({"end": "2026-05-02"}, "expected 2 to 52 whole weeks"),
         ({"start": '"2027-05-03"'}, "expected a date without quotes"),
         ({"start": "0001-01-01", "end": "0001-03-25"}, "years 2000 to 2200"),
-        ({"held_back": "1.0"}, "nobody would be told"),
+        ({"held_back": "1.0"}, "nobody would be notified"),
         ({"held_back": "0.01"}, "too few on one side"),
         ({"held_back": "nan"}, "held_back"),
         ({"held_back": '"half"'}, "expected float"),

@@ -80,7 +80,7 @@ def test_the_interval_covers_an_injected_effect(name: str, effect: InjectedEffec
 
 @pytest.mark.parametrize("name", [PHILLY, GENERATED])
 def test_a_stepped_rollout_covers_as_well(name: str) -> None:
-    """The same holds where users are told in groups, one more each week."""
+    """The same holds where users are notified in groups, one more each week."""
     cover, _ = covered(name, THIRD, rollout_weeks=4)
     assert within(cover, draws()), cover / draws()
 

@@ -14,10 +14,10 @@ MAY = 1_809_302_400  # 3 May 2027, UTC
 NONE = EffectFigure()
 EFFECT = CampaignEffect(
     name="gpus", state="running", what=["policy:gpus"], unit="user", start=MAY, end=MAY + 84 * 86400, weeks=12,
-    complete=12, without_data=0, told=61, held_back=59, sentence="",
+    complete=12, without_data=0, notified=61, held_back=59, sentence="",
     saved_ratio=EffectFigure(value=0.2, low=0.06, high=0.3),
     saved_gpu_h=EffectFigure(value=1240.4, low=310.2, high=2099.7), held_ratio=NONE, jobs_ratio=NONE,
-    failed_more=EffectFigure(value=0.0005, low=-0.003, high=0.004), timed_out_more=NONE, told_held_gpu_h=18_400.0,
+    failed_more=EffectFigure(value=0.0005, low=-0.003, high=0.004), timed_out_more=NONE, notified_held_gpu_h=18_400.0,
     withheld=20, notices=30,
 )  # fmt: skip
 
@@ -28,9 +28,9 @@ def said(**changes: object) -> str:
 
 
 def test_a_saving_has_its_interval_and_what_it_costs() -> None:
-    """One sentence: since when, how much, how sure, of how much, who was told, and failures beside it."""
+    """One sentence: since when, how much, how sure, of how much, who was notified, and failures beside it."""
     assert said() == (
-        "Since 3 May 2027: 1,240 GPU-hours saved (95 %: 310 to 2,100) of 18,400 held, 61 users told, 59 held back; "
+        "Since 3 May 2027: 1,240 GPU-hours saved (95 %: 310 to 2,100) of 18,400 held, 61 users notified, 59 held back; "
         "no more failures shown (-0.3 to +0.4 points), time-outs not known yet."
     )
 
@@ -52,15 +52,15 @@ def test_a_saving_has_its_interval_and_what_it_costs() -> None:
         ({"saved_gpu_h": EffectFigure(high=700.0)}, "from an unknown number more to 700 fewer"),
         (
             {"worth": EffectFigure(value=3100.0, low=775.0, high=5250.0), "currency": "EUR"},
-            "of 18,400 held, worth 3,100 EUR (775 to 5,250), 61 users told",
+            "of 18,400 held, worth 3,100 EUR (775 to 5,250), 61 users notified",
         ),
         (
             {"saved_gpu_h": NONE, "complete": 1, "smallest_ratio": 0.35},
             "held back. A saving of 35 % of the idle GPU-hours can be shown by 26 July 2027 (in 80 of 100 cases).",
         ),
         ({"saved_gpu_h": NONE, "smallest_ratio": 1.4}, "With so few users no effect can be shown"),
-        ({"state": "planned"}, "Begins on 3 May 2027: 61 users told, 59 held back."),
-        ({"told": 1}, "1 user told"),
+        ({"state": "planned"}, "Begins on 3 May 2027: 61 users notified, 59 held back."),
+        ({"notified": 1}, "1 user notified"),
     ],
 )
 def test_every_outcome_has_its_words(changes: dict[str, object], has: str) -> None:
@@ -73,10 +73,10 @@ def test_every_outcome_has_its_words(changes: dict[str, object], has: str) -> No
     [
         ({"leaked": 3}, "3 notices reached users that are held back"),
         ({"without_data": 4}, "4 of 12 weeks are left out"),
-        ({"told_unknown_ratio": 0.3, "other_unknown_ratio": 0.1}, "30 % of the GPU-hours of those told are unknown"),
+        ({"notified_unknown_ratio": 0.3, "other_unknown_ratio": 0.1}, "30 % of the GPU-hours of those notified"),
         ({"largest_unit_ratio": 0.5}, "one user holds 50 % of the GPU-hours"),
         ({"withheld": 0, "notices": 0}, "nothing was sent or held back"),
-        ({"told": 0, "held_back": 0}, "no user of it has a GPU job"),
+        ({"notified": 0, "held_back": 0}, "no user of it has a GPU job"),
     ],
 )
 def test_what_weakens_the_answer_is_said(changes: dict[str, object], has: str) -> None:

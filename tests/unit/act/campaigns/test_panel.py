@@ -52,7 +52,7 @@ def test_a_month_without_data_is_left_out() -> None:
     unknown = {unit: outcome(0, 10, 8) for unit in units}
     data = campaign_data(campaign_of(), ASSIGNMENT, [good, good], [good, empty, unknown, good])
     assert data.known.tolist() == [True, False, False, True]
-    assert data.sum_told("held_h") + data.sum_held_back("held_h") == 2 * 40 * 10
+    assert data.sum_notified("held_h") + data.sum_held_back("held_h") == 2 * 40 * 10
     figure = saved_share(data, "idle_h")
     assert figure.value == pytest.approx(0, abs=1e-9)
 

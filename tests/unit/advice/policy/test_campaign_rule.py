@@ -28,13 +28,13 @@ class HoldsBack(HoldOut):
 @pytest.mark.parametrize("facts", [BAD, WASTES])
 def test_nothing_is_printed_and_everything_is_recorded(facts: SubmissionFacts) -> None:
     """The action is pass, `would_be` is that of the others, and the user's terminal shows nothing."""
-    told, back = (decide(facts, REJECTING, campaign=name) for name in ("", "trial"))
-    assert told.action in {"warn", "reject"}
-    assert (back.action, back.would_be, back.held) == ("pass", told.would_be, "campaign")
+    notified, back = (decide(facts, REJECTING, campaign=name) for name in ("", "trial"))
+    assert notified.action in {"warn", "reject"}
+    assert (back.action, back.would_be, back.held) == ("pass", notified.would_be, "campaign")
     assert back.campaign == "trial"
     assert (back.reply_action, back.printed) == ("pass", ())
-    assert back.lines == told.lines
-    assert back.triggers == told.triggers
+    assert back.lines == notified.lines
+    assert back.triggers == notified.triggers
 
 
 def test_notes_and_time_limits_are_held_back_too() -> None:

@@ -33,7 +33,7 @@ class CampaignMeasured:
     saved_gpu_h: Annotated[Number | None, Meta(description=f"Saved idle GPU-hours. {_MAYBE}")]
     low_gpu_h: Annotated[Number | None, Meta(description=f"Lower end of the 95 % interval. {_MAYBE}")]
     high_gpu_h: Annotated[Number | None, Meta(description=f"Upper end of the 95 % interval. {_MAYBE}")]
-    told: Annotated[Whole, Meta(description="Users or accounts that are told.")]
+    notified: Annotated[Whole, Meta(description="Users or accounts that are notified.")]
     held_back: Annotated[Whole, Meta(description="Users or accounts that are held back.")]
     sentence: str
     at: Annotated[Int64, Meta(description="UTC seconds.")]
