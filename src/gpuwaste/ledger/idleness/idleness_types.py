@@ -57,7 +57,7 @@ REASONS: Final[Mapping[IdleReason, str]] = {
     "state": "the run is in a state in which it need not use its GPUs",
     "cpus_only": "the run holds no GPU: gpuwaste does not measure CPUs",
     "overdue": "the run is past its limit by more than a day: accounting has lost its end",
-    "accounting": "accounting was not read recently",
+    "accounting": "accounting was not read recently, or slurmdbd is behind",
     "slurmctld": "slurmctld does not answer, or does not have the run or the node",
     "mismatch": "accounting and slurmctld have other runs on the node",
     "free_gpus": "more GPUs are held than the node has",
