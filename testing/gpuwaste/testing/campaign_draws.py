@@ -16,6 +16,7 @@ from gpuwaste.act.campaigns.assignment import Assignment
 from gpuwaste.act.campaigns.campaign_definition import Campaign, CampaignHead
 from gpuwaste.act.campaigns.campaign_panel import NAMES, CampaignData
 from gpuwaste.act.campaigns.randomisation import exposed
+from gpuwaste.core.units import WEEK_S
 from gpuwaste.store.duckdb_connection import connect
 
 Table = npt.NDArray[np.float64]
@@ -23,7 +24,6 @@ Kind = Literal["always", "weeks", "users", "varied"]
 _MONDAY: Final = date(2027, 5, 3)
 _PHILLY_FROM: Final = 1_506_902_400  # 2 October 2017, a Monday, UTC
 _PHILLY_WEEKS: Final = 10
-_WEEK_S: Final = 604_800
 _LONGEST_S: Final = 14 * 86_400
 
 
@@ -97,7 +97,7 @@ def philly(folder: Path) -> Population:
         " FROM read_parquet($jobs) j JOIN use USING (jobid) WHERE epoch(start_time) BETWEEN $first AND $last",
         {
             "minutes": str(minutes), "jobs": str(jobs), "first": _PHILLY_FROM,
-            "last": _PHILLY_FROM + _PHILLY_WEEKS * _WEEK_S,
+            "last": _PHILLY_FROM + _PHILLY_WEEKS * WEEK_S,
         },
     ).fetchall()  # fmt: skip
     places = {user: place for place, user in enumerate(sorted({row[0] for row in rows}))}
@@ -105,11 +105,11 @@ def philly(folder: Path) -> Population:
     for user, start, end, gpus, idle, failed in rows:
         until = min(end, start + _LONGEST_S)
         for week in range(_PHILLY_WEEKS):
-            edge = _PHILLY_FROM + week * _WEEK_S
-            hours = gpus * max(0.0, min(until, edge + _WEEK_S) - max(start, edge)) / 3600
+            edge = _PHILLY_FROM + week * WEEK_S
+            hours = gpus * max(0.0, min(until, edge + WEEK_S) - max(start, edge)) / 3600
             found["held_h"][places[user], week] += hours
             found["idle_h"][places[user], week] += hours * idle
-            if edge <= until < edge + _WEEK_S:
+            if edge <= until < edge + WEEK_S:
                 found["jobs"][places[user], week] += 1
                 found["failed"][places[user], week] += failed
     return Population("Philly", found)

@@ -88,7 +88,7 @@ class CampaignsInUse(HoldOut):
 
     @classmethod
     def part_of(cls, parts: Parts) -> Self:
-        """Return the part of a hub or an advisor; whoever has a thread refreshes it."""
+        """Return the part of a hub or an advisor; the daemon refreshes it on a thread."""
         common = parts.get(Config).common
         return cls(Path(common.campaigns_dir), Path(common.campaign_key_file) if common.campaign_key_file else None)
 

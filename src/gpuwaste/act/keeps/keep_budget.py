@@ -1,11 +1,8 @@
 """The budget of keeps: hours and number per person and week, and the longest one; the site sets each."""
 
 from dataclasses import dataclass
-from typing import Final
 
-from gpuwaste.core.units import DAY_S, HOUR_S, say_duration
-
-WEEK_S: Final = 7 * DAY_S
+from gpuwaste.core.units import HOUR_S, say_duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,12 @@ from gpuwaste.act.keeps.keep_types import (
     KeepTooLate,
 )
 from gpuwaste.act.keeps.kept_runs import Keeps, instant
-from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ParseError
+from gpuwaste.core.order_body import read_order
 from gpuwaste.core.parts import Part, Parts, Reloads
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, Refusal, not_found
 from gpuwaste.core.scope import ClusterAccount, Scope
 from gpuwaste.core.text import words_of
-from gpuwaste.core.typed import decode
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.jobs.run_store import runs_named
 from gpuwaste.ledger.reports.document_queries import PRINTED_ID
@@ -163,14 +161,7 @@ class KeepService(Part):
 
 def order_of(body: bytes) -> KeepOrder:
     """Return the order in a request's body. Raises Refusal."""
-    if len(body) > MAX_BODY:
-        raise Refusal(BAD, f"the body has {len(body)} bytes, {MAX_BODY} at most: reason has {MAX_REASON} characters")
-    try:
-        return convert(decode(body), KeepOrder, "the keep")
-    except ParseError as error:
-        raise Refusal(BAD, str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise Refusal(BAD, f"the keep: {error}") from error
+    return read_order(body, KeepOrder, MAX_BODY, what="the keep", hint=f"reason has {MAX_REASON} characters")
 
 
 def budget_of(config: Config) -> KeepBudget:

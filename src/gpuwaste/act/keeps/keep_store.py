@@ -4,11 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.act.keeps.keep_budget import WEEK_S, KeepsSpent
+from gpuwaste.act.keeps.keep_budget import KeepsSpent
 from gpuwaste.act.keeps.keep_types import KeepRow
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.scope import ClusterAccount, account_rows
 from gpuwaste.core.text import storable
+from gpuwaste.core.units import WEEK_S
 from gpuwaste.jobs.events.envelope import StoredEvent, tell
 from gpuwaste.jobs.events.event_store import append_told
 from gpuwaste.jobs.events.kinds.job import JobKept

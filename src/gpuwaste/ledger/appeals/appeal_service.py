@@ -3,23 +3,19 @@
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 from urllib.parse import parse_qs
 
 from msgspec.structs import replace
 
-from gpuwaste.core.codec import convert
-from gpuwaste.core.errors import ParseError
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, NOT_FOUND, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.core.text import words_of
-from gpuwaste.core.typed import decode
 from gpuwaste.jobs.host_ports import HostPorts
 from gpuwaste.ledger.appeals.appeal_evidence import AppealEvidence, Evidence
 from gpuwaste.ledger.appeals.appeal_store import AppealPick, AppealStore
 from gpuwaste.ledger.appeals.appeal_types import (
-    MAX_BODY,
     MAX_OPEN,
     MAX_REPLY,
     MAX_WORDS,
@@ -37,7 +33,6 @@ _MAX_RUNS: Final = 1000  # of one job: the newest
 _NEWEST: Final = 50
 _FIELDS: Final = 4
 _VERDICT: Final = re.compile(r"[0-9a-z]{16}", re.ASCII)
-_T = TypeVar("_T")
 
 
 class Appeals(Part):
@@ -116,18 +111,6 @@ class Appeals(Part):
             what = "no rule has acted on the job" if about == "action" else "the job got no advice"
             raise Refusal(BAD, f"about: {what}")
         return Evidence("judgement", runs=runs)
-
-
-def read_body(body: bytes, kind: type[_T]) -> _T:
-    """Return the order in a request's body. Raises Refusal."""
-    if len(body) > MAX_BODY:
-        raise Refusal(BAD, f"the body has {len(body)} bytes, {MAX_BODY} at most")
-    try:
-        return convert(decode(body), kind, "the body")
-    except ParseError as error:
-        raise Refusal(BAD, str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise Refusal(BAD, f"the body: {error}") from error
 
 
 def form_fields(body: bytes) -> dict[str, str]:

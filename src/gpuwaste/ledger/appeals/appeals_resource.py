@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from gpuwaste.core.order_body import read_order
 from gpuwaste.core.refusal import BAD, Refusal, not_found
 from gpuwaste.core.scope import Scope
 from gpuwaste.ledger.appeals.appeal_text import appeals_text
 from gpuwaste.ledger.appeals.appeal_types import (
+    MAX_BODY,
     AppealDocument,
     AppealOrder,
     AppealReply,
@@ -51,16 +53,14 @@ def appeals(reading: Reading, scope: Scope, question: AppealsQuestion) -> Appeal
 
 def appeal(reading: Reading, scope: Scope, _: NoQuestion, body: bytes) -> AppealDocument:
     """Say that the figures of an own job, advice at sbatch or an action of a rule are wrong."""
-    from gpuwaste.ledger.appeals.appeal_service import read_body
-
-    return AppealDocument(appeal=_service(reading).appeal(scope, read_body(body, AppealOrder)))
+    return AppealDocument(appeal=_service(reading).appeal(scope, read_order(body, AppealOrder, MAX_BODY)))
 
 
 def reply(reading: Reading, scope: Scope, question: OneAppeal, body: bytes) -> AppealDocument:
     """Close an appeal with a reply to the user; for Slurm's operators and administrators."""
-    from gpuwaste.ledger.appeals.appeal_service import read_body
-
-    return AppealDocument(appeal=_service(reading).reply(scope, question.appeal_id, read_body(body, AppealReply)))
+    return AppealDocument(
+        appeal=_service(reading).reply(scope, question.appeal_id, read_order(body, AppealReply, MAX_BODY))
+    )
 
 
 def _asked(asked: PageRequest) -> AppealsDocument:
