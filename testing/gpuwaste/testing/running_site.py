@@ -105,6 +105,7 @@ class Site:
         for name in ("hub", "advisor", "models", "backup"):
             self._owned(self.directory / name)
         self.write_policies(self.options.policies)
+        self.write_campaigns("the key of a site without campaigns", {})
         if self.options.tapes is not None:
             self._owned(self.options.tapes)
         self._write_config("hub", {})

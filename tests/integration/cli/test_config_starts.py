@@ -83,6 +83,12 @@ CASES: list[tuple[str, str, str, str]] = [
         '[common]\ncampaign_key_file = "{plain}"',
         "expected a key of at least 16 characters",
     ),
+    (
+        "act.campaigns.assignment",
+        "{} {}",
+        '[common]\ncampaign_key_file = "{none}"',
+        "[common] campaign_key_file",
+    ),
     ("advisor.advisor_socket", "exists but is not a socket", '[advisor]\nsocket = "{plain}"', "is not a socket"),
     (
         "advisor.advisor_ports",
@@ -390,6 +396,13 @@ def test_files_and_users_are_looked_at_where_their_service_runs(tmp_path: Path) 
     assert lines(tmp_path, text, frozenset({Role.LOGIN})) == []
     assert [line.split()[0] for line in lines(tmp_path, text, frozenset({Role.HUB}))] == ["[hub]", "[hub]"]
     assert len(lines(tmp_path, text, frozenset({Role.ADVISOR}))) == 1
+
+
+def test_an_absent_key_of_campaigns_is_one_line(tmp_path: Path) -> None:
+    """Hub and advisor of one host read the same key: its error is there once, and names the setting."""
+    text = f'[common]\ncampaign_key_file = "{tmp_path}/none"'
+    found = lines(tmp_path, text, frozenset({Role.HUB, Role.ADVISOR}))
+    assert found == [f"[common] campaign_key_file {tmp_path}/none: cannot be read: No such file or directory"]
 
 
 def test_a_file_that_root_alone_may_read_is_named(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from gpuwaste.core.text import short_cache
 
 MAX_KEY_B: Final = 4096
 _LEAST: Final = 16  # characters of a key
+_SETTING: Final = "[common] campaign_key_file"
 _SPAN: Final = 2.0**64
 _CACHED: Final = 20_000
 _REFUSED: Final = log_event.error(
@@ -33,9 +34,12 @@ _REFUSED: Final = log_event.error(
 
 def read_key(path: Path) -> bytes:
     """Return the key of a file that others cannot read. Raises ConfigError."""
-    found = read_closed(path, MAX_KEY_B).strip().encode()
+    try:
+        found = read_closed(path, MAX_KEY_B).strip().encode()
+    except ConfigError as error:
+        raise ConfigError(f"{_SETTING} {error}") from error.__cause__
     if len(found) < _LEAST:
-        raise ConfigError(f"{path}: expected a key of at least {_LEAST} characters: openssl rand -hex 32")
+        raise ConfigError(f"{_SETTING} {path}: expected a key of at least {_LEAST} characters: openssl rand -hex 32")
     return found
 
 
@@ -130,7 +134,7 @@ class CampaignsInUse(HoldOut):
 
     def _read_key(self) -> None:
         if self._key_file is None:
-            self.key_error = "[common] campaign_key_file is empty: campaigns need a key"
+            self.key_error = f"{_SETTING} is empty: campaigns need a key"
             return
         try:
             key = read_key(self._key_file)
