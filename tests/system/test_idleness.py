@@ -20,8 +20,8 @@ def test_idle_answers_by_the_real_slurmctld(cluster: LoopbackCluster, make_site:
     site.start_hub()
     for node in (first, second):
         site.start_agent(node)
-    idle = site.submit("alice", "--phase 600:0", w=first, gres="gpu:1")
-    busy = site.submit("bob", "--phase 600:50", w=second, gres="gpu:1")
+    idle = site.submit("alice", "--phase 1800:0", w=first, gres="gpu:1")
+    busy = site.submit("bob", "--phase 1800:50", w=second, gres="gpu:1")
     for job in (idle, busy):
         cluster.wait_job(job, "RUNNING")
     said = [""]
