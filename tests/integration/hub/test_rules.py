@@ -392,7 +392,11 @@ def test_a_look_at_what_is_not_known(rig: Rig) -> None:
     assert question(rig, OPER, "/v1/rules/look", job="99")[0] == 404
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b'{"name": "x"}', b'{"name": "x", "text": "where = 1"}'])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\xff", b"[]", b"[" * 60_000, b" " * 600_000, b'{"name": "x"}', b'{"name": "x", "text": "where = 1"}'],
+    ids=range(7),
+)
 def test_a_bad_question_is_refused(rig: Rig, body: bytes) -> None:
     """Neither JSON nor a question nor a rule: one line, status 400."""
     answer = rig.post(body, uid=OPER, target="/v1/rules/look")

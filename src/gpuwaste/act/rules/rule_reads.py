@@ -5,8 +5,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, Self
 
-import msgspec
-
 from gpuwaste.act.keeps.kept_runs import kept_words
 from gpuwaste.act.rules.live_precision import LivePrecision
 from gpuwaste.act.rules.rule_definition import Rule
@@ -39,12 +37,11 @@ from gpuwaste.act.rules.rule_types import (
     SubjectLook,
 )
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.codec import convert
-from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.order_body import read_order
 from gpuwaste.core.parts import Part, Parts
 from gpuwaste.core.refusal import BAD, CONFLICT, FORBIDDEN, LATER, NOT_FOUND, Refusal
 from gpuwaste.core.scope import Scope
-from gpuwaste.core.typed import decode
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Bus
 from gpuwaste.jobs.cluster_facts import ClusterFacts
@@ -57,6 +54,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 _DAYS: Final = 30
 _MOST: Final = 20  # runs of a job that are checked
 _LONGEST_S: Final = 366 * DAY_S
+_MAX_BODY: Final = 512 * 1024  # bytes: a rule of 64 Ki characters, each six bytes of JSON, and more
 
 
 class RuleReads(Part):
@@ -123,7 +121,7 @@ class RuleReads(Part):
     def look(self, scope: Scope, body: bytes) -> LookDocument:
         """Return how a rule applies to a job or node now; without one, how many match."""
         _check(scope)
-        question = _question(body)
+        question = read_order(body, RuleQuestion, _MAX_BODY, what="question")
         rule, now = _rule(question), self._clock.utc_s()
         with self._store.reader() as db:
             self._parts.make_facts(db, rule.head.about, self._known_cluster(), now)
@@ -149,7 +147,7 @@ class RuleReads(Part):
     def replay(self, scope: Scope, body: bytes) -> ReplayDocument:
         """Return what a rule would have done in a window; one at a time, since it reads much of the store."""
         _check(scope)
-        question = _question(body)
+        question = read_order(body, RuleQuestion, _MAX_BODY, what="question")
         rule = _rule(question)
         end = min(question.end or self._clock.utc_s(), self._clock.utc_s())
         if not 0 < end - question.start <= _LONGEST_S:
@@ -249,13 +247,6 @@ def _at_last_step(found: ReplayDocument, rule: Rule) -> ReplayedShare:
 def _check(scope: Scope) -> None:
     if not scope.everything:
         raise Refusal(FORBIDDEN, "only operators may see rules")
-
-
-def _question(body: bytes) -> RuleQuestion:
-    try:
-        return convert(decode(body), RuleQuestion, "question")
-    except (msgspec.DecodeError, ParseError) as error:
-        raise Refusal(BAD, str(error)) from error
 
 
 def _rule(question: RuleQuestion) -> Rule:
