@@ -29,13 +29,15 @@ def problems(path: Path, config: Config, roles: Collection[Role] = (), faults: I
     """Return what is wrong with a configuration that can be read; `path` is the file, which may be absent.
 
     `roles` are those of this host: its services' files, users and addresses are tried as well. A key of `faults`, those
-    of the typed reading, has its default here and is not reported again.
+    of the typed reading, has its default here and is not reported again. Nor is an error of a file that another line
+    names with the file's key in front.
     """
     said = {key[0] for fault in faults if (key := _KEY.search(str(fault)))}
     found = [problem for check in CHECKS for problem in check(path, config)]
     found += [*tried(_VALUES, config), *refusals(config, roles)]
-    fresh = (words for words in dict.fromkeys(found) if not ((key := _KEY.match(words)) and key[0] in said))
-    return [words for words in fresh if CREDENTIALS not in words]  # only the service itself has those files
+    fresh = [words for words in dict.fromkeys(found) if not ((key := _KEY.match(words)) and key[0] in said)]
+    named = [words for words in fresh if not any(other.endswith(f" {words}") for other in fresh)]
+    return [words for words in named if CREDENTIALS not in words]  # only the service itself has those files
 
 
 def placed(path: Path, layers: Sequence[ConfigLayer], problem: str) -> str:

@@ -32,13 +32,14 @@ def outlets(_: Path, config: Config) -> Iterator[str]:
 
 def campaigns(_: Path, config: Config) -> Iterator[str]:
     """Read the campaigns, as hub and advisor do."""
+    from gpuwaste.act.campaigns.assignment import HOW_TO_MAKE, NO_KEY
     from gpuwaste.act.campaigns.campaign_file import load_campaigns
 
     found = load_campaigns(Path(config.common.campaigns_dir))
     for error in found.errors:
         yield f"[common] campaigns_dir: {error}"
     if found.campaigns and not config.common.campaign_key_file:
-        yield "[common] campaign_key_file is empty: campaigns need a key: openssl rand -hex 32"
+        yield f"{NO_KEY}: {HOW_TO_MAKE}"
 
 
 def files_of_values(_: Path, config: Config) -> Iterator[str]:

@@ -40,6 +40,7 @@ def split(options: argparse.Namespace, config: Config) -> int:
 
 def check(paths: Sequence[Path], config: Config) -> int:
     """Print what each campaign holds back, or every bad file's error; returns the exit code."""
+    from gpuwaste.act.campaigns.assignment import HOW_TO_MAKE, NO_KEY
     from gpuwaste.act.campaigns.campaign_file import load_campaign_files
 
     files = checked_files(paths, Path(config.common.campaigns_dir), CommonConfig().campaigns_dir, "campaigns")
@@ -51,7 +52,7 @@ def check(paths: Sequence[Path], config: Config) -> int:
         sys.stdout.write(f"{campaign.name}: {what}, {head.start} to {head.end}, by {head.unit}: {how}\n")
     errors = [*map(str, found.errors), *_refused_rules(config, [one for c in found.campaigns for one in c.of("rule")])]
     if found.campaigns and not config.common.campaign_key_file:
-        errors.append("[common] campaign_key_file is empty: campaigns need a key: openssl rand -hex 32")
+        errors.append(f"{NO_KEY}: {HOW_TO_MAKE}")
     for error in errors:
         sys.stderr.write(f"gpuwaste: {one_line(error)}\n")
     if not files:

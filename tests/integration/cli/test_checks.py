@@ -17,11 +17,12 @@ import pytest
 from gpuwaste.advice.submit_frames import encode_reply
 from gpuwaste.cli import doctor_checks
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.cli.checks import config as config_files
 from gpuwaste.cli.checks import hub, slurm_client
 from gpuwaste.cli.main import main
 from gpuwaste.core.advice_config import AdvisorConfig, PluginConfig
 from gpuwaste.core.agent_config import AgentConfig
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
 from gpuwaste.core.hub_config import HubConfig
 from gpuwaste.core.site_config import CommonConfig, SlurmClientConfig
@@ -153,6 +154,19 @@ def test_a_missing_munge_is_one_failure(tmp_path: Path) -> None:
     assert found["munge"].mend.startswith("as root: systemctl start munge")
     assert "start munge" not in found["munge"].found
     assert (found["hub"].status, found["hub"].found) == (Status.WARN, "not checked: same cause as munge")
+
+
+def test_an_error_of_the_configuration_names_the_file_to_edit_or_its_own_remedy(tmp_path: Path) -> None:
+    """A wrong value is to be edited where it is set; a file that others can read has the remedy in its own line."""
+    path, tokens = tmp_path / "gpuwaste.toml", tmp_path / "tokens"
+    tokens.write_text("x")
+    tokens.chmod(0o644)
+    path.write_text(f'[hub]\nagent_user = "nobody"\nnode_tokens_file = "{tokens}"\nmin_coverage = 2\n')
+    around = Surroundings(
+        load_config(path), path, slurm(), lambda *_: HEALTH, ME, frozenset({Role.HUB}), lambda _: STATUS
+    )
+    found = {line.found.partition(":")[0]: line.mend for line in config_files.check(around)}
+    assert found == {"[hub] min_coverage is a share": f"edit {path}:4", str(tokens): ""}
 
 
 def test_a_wrong_cluster_name_fails() -> None:

@@ -84,8 +84,8 @@ CASES: list[tuple[str, str, str, str]] = [
         "expected a key of at least 16 characters",
     ),
     (
-        "act.campaigns.assignment",
-        "{} {}",
+        "core.files",
+        "cannot be read",
         '[common]\ncampaign_key_file = "{none}"',
         "[common] campaign_key_file",
     ),
@@ -398,11 +398,12 @@ def test_files_and_users_are_looked_at_where_their_service_runs(tmp_path: Path) 
     assert len(lines(tmp_path, text, frozenset({Role.ADVISOR}))) == 1
 
 
-def test_an_absent_key_of_campaigns_is_one_line(tmp_path: Path) -> None:
-    """Hub and advisor of one host read the same key: its error is there once, and names the setting."""
-    text = f'[common]\ncampaign_key_file = "{tmp_path}/none"'
+@pytest.mark.parametrize(("section", "key"), [("common", "campaign_key_file"), ("hub", "node_tokens_file")])
+def test_an_absent_file_is_one_line(tmp_path: Path, section: str, key: str) -> None:
+    """Two services of one host, and two checks, meet the same file: its error is there once, and names the setting."""
+    text = f'[{section}]\n{key} = "{tmp_path}/none"'
     found = lines(tmp_path, text, frozenset({Role.HUB, Role.ADVISOR}))
-    assert found == [f"[common] campaign_key_file {tmp_path}/none: cannot be read: No such file or directory"]
+    assert found == [f"[{section}] {key} {tmp_path}/none: cannot be read: No such file or directory"]
 
 
 def test_a_file_that_root_alone_may_read_is_named(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from gpuwaste.core.text import short_cache
 
 MAX_KEY_B: Final = 4096
 _LEAST: Final = 16  # characters of a key
-_SETTING: Final = "[common] campaign_key_file"
+HOW_TO_MAKE: Final = "openssl rand -hex 32"
+NO_KEY: Final = "[common] campaign_key_file is empty: campaigns need a key"
 _SPAN: Final = 2.0**64
 _CACHED: Final = 20_000
 _REFUSED: Final = log_event.error(
@@ -34,12 +35,9 @@ _REFUSED: Final = log_event.error(
 
 def read_key(path: Path) -> bytes:
     """Return the key of a file that others cannot read. Raises ConfigError."""
-    try:
-        found = read_closed(path, MAX_KEY_B).strip().encode()
-    except ConfigError as error:
-        raise ConfigError(f"{_SETTING} {error}") from error.__cause__
+    found = read_closed(path, MAX_KEY_B).strip().encode()
     if len(found) < _LEAST:
-        raise ConfigError(f"{_SETTING} {path}: expected a key of at least {_LEAST} characters: openssl rand -hex 32")
+        raise ConfigError(f"{path}: expected a key of at least {_LEAST} characters: {HOW_TO_MAKE}")
     return found
 
 
@@ -134,7 +132,7 @@ class CampaignsInUse(HoldOut):
 
     def _read_key(self) -> None:
         if self._key_file is None:
-            self.key_error = f"{_SETTING} is empty: campaigns need a key"
+            self.key_error = NO_KEY
             return
         try:
             key = read_key(self._key_file)

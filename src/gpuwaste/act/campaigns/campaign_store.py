@@ -62,7 +62,7 @@ class CampaignStore:
         self,
         changed: Sequence[KeptCampaign],
         lines: Sequence[RecordRow],
-        notified: Sequence[StoredEvent],
+        events: Sequence[StoredEvent],
         now: int,
     ) -> None:
         """Store campaigns, lines of their record and events in one transaction."""
@@ -72,7 +72,7 @@ class CampaignStore:
                 db.run("campaigns_add", {"rows": to_json(map(asdict, changed))}).fetchall()
             if lines:
                 db.run("campaign_record_add", {"rows": to_json(map(asdict, lines))}).fetchall()
-            append_told(db, notified, now)
+            append_told(db, events, now)
 
     def reach(self, campaign: str, what: Sequence[str], start: int, end: int) -> Sequence[Mapping[str, Any]]:
         """Return by user and account how many verdicts, steps and digests were given and held back (campaign_reach)."""

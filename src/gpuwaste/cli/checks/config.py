@@ -17,8 +17,9 @@ def check(around: Surroundings) -> Iterator[Check]:
     found = problems(around.config_path, around.config, around.roles)
     layers = read_layers(around.config_path, optional=True)
     for problem in found:
-        file = placed(around.config_path, layers, problem).removesuffix(f": {problem}")
-        yield Check(NAME, Status.FAIL, problem, f"edit {file}")
+        line = placed(around.config_path, layers, problem)
+        mend = "" if line == problem else f"edit {line.removesuffix(f': {problem}')}"  # else it names its own file
+        yield Check(NAME, Status.FAIL, problem, mend)
     if found:
         return
     if layers:
