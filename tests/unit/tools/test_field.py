@@ -12,6 +12,8 @@ from gpuwaste.core.errors import GpuwasteError
 
 _TEXT = page.PAGE.read_text(encoding="utf-8")
 _OF_THE_OTHER = ("dnf", "rpm", "yum")
+_ABORTED = "Main process exited, code=killed, status=6/ABRT"
+_FAILED = "Failed with result '{}'."
 
 
 def test_every_step_of_the_page_has_words_for_debian() -> None:
@@ -109,11 +111,27 @@ def test_checks_in_their_order() -> None:
         ("agent-started: agent 0.1.0\n", False),
         ("Traceback (most recent call last):\n", True),
         ("ValueError: no number\n", True),
-        ("a.service: code=killed, status=11/SEGV\na.service: Failed with result 'signal'.\n", True),
-        ("a.service: code=killed, status=6/ABRT\na.service: Failed with result 'watchdog'.\n", False),
+        ("a.service: code=killed, status=6/ABRT\n", False),
         ("slurmstepd: error: Unrecognized request: 16777216\n", True),
     ],
 )
 def test_what_no_log_may_have(journal: str, bad: bool) -> None:
-    """Tracebacks, crashes and requests that Slurm does not know are found; an abort by the watchdog is none of them."""
+    """Tracebacks and requests that Slurm does not know are found; a daemon's end is for systemd's messages."""
     assert bool(logs._BAD.search(journal)) is bad
+
+
+@pytest.mark.parametrize(
+    ("manager", "unit"),
+    [
+        ([("a", "Main process exited, code=killed, status=11/SEGV"), ("a", _FAILED.format("signal"))], "a"),
+        ([("a", _ABORTED), ("a", _FAILED.format("watchdog"))], None),
+        ([("a", _ABORTED), ("b", _ABORTED), ("a", _FAILED.format("watchdog")), ("b", _FAILED.format("signal"))], "b"),
+        ([("a", _ABORTED), ("a", _FAILED.format("watchdog")), ("a", _ABORTED), ("a", _FAILED.format("signal"))], "a"),
+        ([("a", _ABORTED), ("a", "Consumed 3s CPU time.")], "a"),
+        ([("a", _FAILED.format("exit-code"))], None),
+    ],
+)
+def test_a_crash_is_what_the_watchdog_did_not_do(manager: list[tuple[str, str]], unit: str | None) -> None:
+    """The messages of systemd say which unit crashed, also among those of others; the watchdog's abort is no crash."""
+    line = logs.crash("".join(f"{unit}.service: {message}\n" for unit, message in manager))
+    assert (line and line.split(".service")[0]) == unit
