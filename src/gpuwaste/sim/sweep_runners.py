@@ -127,7 +127,12 @@ def run_on_slurm(
     logs = folder.path / "slurm"
     waiting = _submitted_before(submitit, cases, folder, request)
     known = {case.id for _, part in waiting for case in part}
-    new = [case for case in cases if case.id not in known]
+    unknown = [case for case in cases if case.id not in known]
+    new = folder.left(unknown)  # without those whose task has ended since they were listed
+    again = {case.id for case in new}
+    for case in unknown:
+        if case.id not in again:
+            ended(case, "")
     if new:
         parts = [list(new[place :: request.tasks]) for place in range(min(request.tasks, len(new)))]
         waiting += zip(_submit(submitit, parts, folder, request, timeout_s), parts, strict=True)

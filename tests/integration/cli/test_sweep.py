@@ -231,3 +231,23 @@ def test_a_task_that_ends_while_the_sweep_is_taken_up_again_keeps_its_rows(
     run_on_slurm([case], sweep, ArrayRequest(1, 5), 60, lambda each, error: told.update({each.id: error}))
     assert told == {case.id: ""}
     assert (sweep.result_of(case) or {})["rows"] == [{"jobs": 30}]
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_task_that_has_just_ended_is_not_submitted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that ends after the sweep has listed what is left is over with its rows: nothing is submitted for it."""
+    submitit = pytest.importorskip("submitit", reason="the extra [sweep] is not installed")
+    sweep, (case, other, *_) = folder(tmp_path), study(tmp_path).cases
+    (sweep.path / NOTED).write_text(json.dumps([{"job": "7_0", "cases": [case.id, other.id]}]))
+
+    def done(_job: object, *, force_check: bool = False) -> bool:
+        assert force_check
+        for each in (case, other):
+            sweep.keep(each, rows=[{"jobs": 30}], seconds=0.1)
+        return True
+
+    monkeypatch.setattr(submitit.SlurmJob, "done", done)
+    monkeypatch.setattr(submitit, "AutoExecutor", lambda **_: pytest.fail("submitted again"))
+    told = dict[str, str]()
+    run_on_slurm([case, other], sweep, ArrayRequest(1, 5), 60, lambda each, error: told.update({each.id: error}))
+    assert told == {case.id: "", other.id: ""}
