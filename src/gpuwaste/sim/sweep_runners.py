@@ -127,11 +127,13 @@ def run_on_slurm(
     logs = folder.path / "slurm"
     waiting = _submitted_before(submitit, cases, folder, request)
     known = {case.id for _, part in waiting for case in part}
-    unknown = [case for case in cases if case.id not in known]
-    new = folder.left(unknown)  # without those whose task has ended since they were listed
-    again = {case.id for case in new}
-    for case in unknown:
-        if case.id not in again:
+    new = []
+    for case in cases:
+        if case.id in known:
+            continue
+        if folder.left((case,)):
+            new.append(case)
+        else:  # its task has ended since the cases were listed
             ended(case, "")
     if new:
         parts = [list(new[place :: request.tasks]) for place in range(min(request.tasks, len(new)))]
