@@ -127,6 +127,8 @@ def test_what_no_log_may_have(journal: str, bad: bool) -> None:
         ([("a", _ABORTED), ("a", _FAILED.format("watchdog"))], None),
         ([("a", _ABORTED), ("b", _ABORTED), ("a", _FAILED.format("watchdog")), ("b", _FAILED.format("signal"))], "b"),
         ([("a", _ABORTED), ("a", _FAILED.format("watchdog")), ("a", _ABORTED), ("a", _FAILED.format("signal"))], "a"),
+        ([("a", _ABORTED), ("a", _FAILED.format("signal")), ("a", _ABORTED), ("a", _FAILED.format("watchdog"))], "a"),
+        ([("a", _ABORTED), ("a", _FAILED.format("signal")), ("a", _FAILED.format("watchdog"))], "a"),
         ([("a", _ABORTED), ("a", "Consumed 3s CPU time.")], "a"),
         ([("a", _FAILED.format("exit-code"))], None),
     ],
