@@ -43,8 +43,8 @@ def campaigns(_: Path, config: Config) -> Iterator[str]:
 
 
 def files_of_values(_: Path, config: Config) -> Iterator[str]:
-    """Read prices of energy and users of other clusters, without which the hub starts, and prices of GPU-hours."""
-    for read in (_tariff, _user_names, _prices):
+    """Read prices of energy and users of other clusters, without which the hub starts, and what estimates use."""
+    for read in (_tariff, _user_names, _prices, _links):
         try:
             read(config)
         except ModuleNotFoundError:
@@ -69,3 +69,9 @@ def _prices(config: Config) -> None:
     from gpuwaste.slurm.gpu_types import site_prices
 
     site_prices(config.estimate.prices)
+
+
+def _links(config: Config) -> None:
+    from gpuwaste.slurm.gpu_links import site_links
+
+    site_links(config.estimate.links)

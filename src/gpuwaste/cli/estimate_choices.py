@@ -12,10 +12,12 @@ from msgspec.structs import replace
 from gpuwaste.cli.step_time_models import step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
-from gpuwaste.estimate.choices import ChoiceGoal, Work, choice, chosen
-from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram
+from gpuwaste.estimate.choices import FITS_ON_ONE, ChoiceGoal, Work, choice, chosen
+from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram, StepTime
 from gpuwaste.estimate.program import Program
 from gpuwaste.estimate.program_memory import estimate_memory
+from gpuwaste.estimate.several_gpus import Spread, several_gpus
+from gpuwaste.slurm.gpu_links import SiteLinks
 from gpuwaste.slurm.gpu_types import GpuType, MigSize, given_prices, one_of, types_asked
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
@@ -35,9 +37,13 @@ def choices_document(
     facts_of: Callable[[Program], EstimatedProgram],
     *,
     site: Mapping[str, float],
+    links: SiteLinks,
 ) -> EstimateChoicesDocument:
-    """Return the choices of one or several programs; `site` has its prices by type. Raises GpuwasteError."""
-    compared = _Compared(options, wanted, models_dir, _prices(options.price, site))
+    """Return the choices of one or several programs; `site` has its prices by type, `links` between its GPUs.
+
+    Raises GpuwasteError.
+    """
+    compared = _Compared(options, wanted, models_dir, _prices(options.price, site), links)
     facts: dict[tuple[str, int | None], EstimatedProgram] = {}  # at most MAX_LISTED files with as many batch sizes
     for file, program in programs:
         if compared.add(file, program):
@@ -74,6 +80,7 @@ class _Compared:
     wanted: list[GpuType]
     models_dir: Path
     prices: Mapping[str, float]
+    links: SiteLinks
     rows: list[EstimateChoice] = field(default_factory=list)
     known: list[tuple[str, int | None]] = field(default_factory=list)
     bases: dict[str, None] = field(default_factory=dict)
@@ -104,8 +111,9 @@ class _Compared:
                 choice(
                     memory,
                     each,
-                    times[each.name],
+                    self._time(program, times[each.name], number),
                     gpus=number,
+                    pipeline=self.options.pipeline is not None,
                     mig=size,
                     file=file,
                     batch=program.batch,
@@ -116,6 +124,10 @@ class _Compared:
             ]
         self._bounded(len(self.rows))
         return True
+
+    def _time(self, program: Program, one: StepTime, gpus: int) -> StepTime:
+        """Return a step on GPUs of one node: the printed request is one of GPUs per node."""
+        return several_gpus(one, program, Spread(gpus), self.links, micro_batches=self.options.pipeline)
 
     def sorted_rows(self) -> list[EstimateChoice]:
         """Return the rows by type in the requested order, full GPUs before parts."""
@@ -210,7 +222,7 @@ def _request(row: EstimateChoice) -> tuple[str, int | None, int, str]:
 def _notes(rows: list[EstimateChoice], best: EstimateChoice | None, work: Work, *, priced: bool) -> list[str]:
     notes = ["prices: --price, else [estimate] prices of this host's configuration"] if priced else []
     if any(row.gpus > 1 for row in rows):
-        notes.append("several GPUs: speed-up is not assumed, and sharding evenly is the best case")
+        notes += _notes_of_several(rows, best)
     if best is not None and best.run_s is not None:
         notes.append(
             "--time is the upper end of the interval: add the time for loading data, compiling and checkpoints"
@@ -221,6 +233,20 @@ def _notes(rows: list[EstimateChoice], best: EstimateChoice | None, work: Work, 
         notes.append("write the GPU type as the site's gres names it (scontrol show node)")
     if best is not None and best.step_s is not None and len({row.batch for row in rows}) > 1 and work.samples is None:
         notes.append("batch sizes are compared by time per sample; --samples N gives the run")
+    return notes
+
+
+def _notes_of_several(rows: list[EstimateChoice], best: EstimateChoice | None) -> list[str]:
+    notes = []
+    if any(row.copies > 1 for row in rows):
+        notes.append(
+            "several GPUs: each computes the file's batch, so a step handles a batch per GPU, and --steps N on one GPU "
+            "are N / GPUs steps; torch's DistributedDataParallel needs memory for the gradients twice"
+        )
+    if any(row.fits not in {"fits", FITS_ON_ONE} for row in rows if row.gpus > 1):
+        notes.append("several GPUs: sharding evenly is the best case")
+    if best is not None and best.gpus > 1 and best.step_s is not None:
+        notes.append("the time on several GPUs is not measured: your own runs on so many GPUs replace it")
     return notes
 
 

@@ -16,10 +16,11 @@ from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram,
 from gpuwaste.estimate.program import UNKNOWN_KINDS, Program, op_sums
 from gpuwaste.estimate.program_memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
 from gpuwaste.estimate.reading import read_programs
+from gpuwaste.slurm.gpu_links import site_links
 from gpuwaste.slurm.gpu_types import GpuType, devices, site_prices, types_asked
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of
 
-_WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig")
+_WHAT_IF: Final = ("batch", "gpus", "goal", "samples", "price", "mig", "pipeline")
 """Options that request a comparison of requests."""
 
 
@@ -42,7 +43,10 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
         from gpuwaste.estimate.estimate_text import choices_text
 
         programs, prices = _named_programs(files), site_prices(config.estimate.prices)
-        choices = choices_document(programs, options, wanted or devices(), models_dir, _program, site=prices)
+        links = site_links(config.estimate.links)
+        choices = choices_document(
+            programs, options, wanted or devices(), models_dir, _program, site=prices, links=links
+        )
         print_own(choices, choices_text, as_json=options.json)
         return 0
     (file,) = files

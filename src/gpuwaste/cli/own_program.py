@@ -21,12 +21,13 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun, ProgramRunsAnswer
 from gpuwaste.plan.outlook import WALLTIME, history_of, with_run_time
+from gpuwaste.slurm.gpu_links import SiteLinks, site_links
 from gpuwaste.slurm.submit.job_request import JobRequest
 from gpuwaste.slurm.submit.program_tie import ProgramTie, comment_of, script_program, tie_of
 
 if TYPE_CHECKING:
     from gpuwaste.estimate.estimate_types import StepTime
-    from gpuwaste.estimate.hybrid import EstimatedRunTime
+    from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime
     from gpuwaste.estimate.program import Program
     from gpuwaste.estimate.program_memory import MemoryEstimate
 
@@ -44,6 +45,7 @@ class OwnProgram:
     program: "Program | None" = None
     memory: "MemoryEstimate | None" = None
     notes: list[str] = field(default_factory=list)
+    links: SiteLinks = field(default_factory=SiteLinks)
     _times: "dict[str, StepTime]" = field(default_factory=dict)
 
     def estimate(self, request: JobRequest, history: "EstimatedRunTime | None", gpu_type: str = "") -> ProgramEstimate:
@@ -51,17 +53,18 @@ class OwnProgram:
         from gpuwaste.estimate.hybrid import EstimatedJob
         from gpuwaste.estimate.program_answer import program_estimate
 
-        job = EstimatedJob(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name)
+        job = EstimatedJob(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name, request.nodes or 1)
         times = self._time if self.program is not None else None
         return program_estimate(self.tie, job, self.runs, memory=self.memory, times=times, history=history)
 
-    def _time(self, gpu_type: str) -> "StepTime":
-        if gpu_type not in self._times:
-            from gpuwaste.cli.step_time_models import step_times
+    def _time(self, job: "EstimatedJob") -> "StepTime":
+        from gpuwaste.cli.step_time_models import step_times
+        from gpuwaste.estimate.several_gpus import Spread, several_gpus
 
-            assert self.program is not None  # noqa: S101 narrows the type: it is called only with a program
-            self._times |= step_times(self.program, [gpu_type], self.models_dir, "")
-        return self._times[gpu_type]
+        assert self.program is not None  # noqa: S101 narrows the type: it is called only with a program
+        if job.gpu_type not in self._times:
+            self._times |= step_times(self.program, [job.gpu_type], self.models_dir, "")
+        return several_gpus(self._times[job.gpu_type], self.program, Spread(job.gpus, job.nodes), self.links)
 
 
 def own_program(config: Config, script: str, comment: str, folder: Path | None) -> tuple[OwnProgram | None, list[str]]:
@@ -84,6 +87,10 @@ def own_program(config: Config, script: str, comment: str, folder: Path | None) 
         return None, notes or [f"the program is not known: {error}"]
     own = OwnProgram(tie, Path(config.common.models_dir), program=program, notes=notes)
     own.memory = None if program is None else memory.estimate_memory(program)
+    try:
+        own.links = site_links(config.estimate.links)
+    except GpuwasteError as error:
+        notes.append(str(error))
     try:
         own.runs = convert(hub_client(config).program_runs(tie.program), ProgramRunsAnswer, "the hub's runs").runs
     except GpuwasteError as error:

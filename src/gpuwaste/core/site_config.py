@@ -93,3 +93,9 @@ class EstimateConfig:
         "Prices of a GPU-hour by GPU type, TYPE=NUMBER such as h100=2.5, all in one currency; empty: requests are"
         " compared by GPU-hours. Option --price overrides it.",
     )
+    links: tuple[str, ...] = key(
+        (),
+        "Links for times on several GPUs: TYPE=LINK between the GPUs of a node, such as h100=nvlink4 or l4=pcie4, and"
+        " node=LINK*ADAPTERS between nodes, such as node=hdr*2; LINK may be the GB/s that nccl-tests measured. Empty:"
+        " the data sheet's link in a node, no time across nodes.",
+    )

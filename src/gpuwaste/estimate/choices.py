@@ -1,6 +1,7 @@
 """Possible requests for a program: GPU types, numbers of GPUs and batch sizes compared, one marked by a goal.
 
-A time is known for one GPU only. Speed-up by more GPUs is not assumed: their rows have memory but no time.
+The time of a row is that of its GPUs: one, or several as estimate/several_gpus.py has it. Several GPUs have a time
+where the program fits on one of them, or as a pipeline; what must be sharded otherwise has memory but no time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,8 @@ from gpuwaste.estimate.program_memory import MemoryEstimate, verdict
 from gpuwaste.slurm.gpu_types import GpuType, MigSize, mig_memory_b
 
 ChoiceGoal = Literal["cheapest", "fastest", "smallest"]
-SCALING: Final = "time on several GPUs is not estimated: the speed-up is unknown"
+SHARDED: Final = "the program may not fit on one GPU: sharded training is not estimated, a pipeline is (--pipeline)"
+FITS_ON_ONE: Final = "fits on one"
 ON_MIG: Final = "times on MIG instances are not estimated"
 
 
@@ -27,11 +29,14 @@ class Work:
     steps: int | None = None
     samples: int | None = None
 
-    def steps_of(self, batch: int | None) -> int | None:
-        """Return the steps of a run at a batch size, None where they are unknown."""
+    def steps_of(self, batch: int | None, copies: int = 1) -> int | None:
+        """Return the steps of a run at a batch size, None where they are unknown.
+
+        Each copy of the program computes a batch in a step: `steps` are those of one, copies share the same work.
+        """
         if self.samples is not None and batch is not None:
-            return ceil(self.samples / batch)
-        return self.steps
+            return ceil(self.samples / (batch * copies))
+        return None if self.steps is None else ceil(self.steps / copies)
 
 
 def choice(
@@ -40,13 +45,14 @@ def choice(
     time: StepTime,
     *,
     gpus: int = 1,
+    pipeline: bool = False,
     mig: MigSize | None = None,
     file: str = "",
     batch: int | None = None,
     work: Work,
     price: float | None = None,
 ) -> EstimateChoice:
-    """Return one row; `price` is for a GPU-hour of this type."""
+    """Return one row; `time` is that of its GPUs, copies of the program or a pipeline, `price` that of a GPU-hour."""
     capacity_b = on.memory_b if mig is None else mig_memory_b(on, mig)
     found = EstimateChoice(
         gpu=on.name, mig="" if mig is None else mig.name, gpus=gpus, file=file, batch=batch, memory_b=memory.memory_b,
@@ -55,14 +61,18 @@ def choice(
     )  # fmt: skip
     if mig is not None:
         return replace(found, refused=ON_MIG)
-    if gpus > 1:
-        return replace(found, refused=SCALING)
     if time.step_s is None:
         return replace(found, refused=time.refused)
-    found = replace(found, step_s=time.step_s, step_low_s=time.low_s, step_high_s=time.high_s, basis=time.basis)
+    if gpus > 1 and found.fits != FITS_ON_ONE and (not pipeline or found.fits == "does not fit"):
+        return replace(found, refused=SHARDED)
+    copies = 1 if pipeline else gpus
+    found = replace(
+        found, copies=copies, steps=work.steps_of(batch, copies), step_s=time.step_s, step_low_s=time.low_s,
+        step_high_s=time.high_s, basis=time.basis,
+    )  # fmt: skip
     if found.steps is None:
         return found
-    hours = time.step_s * found.steps / HOUR_S
+    hours = time.step_s * found.steps * gpus / HOUR_S
     return replace(
         found,
         run_s=time.step_s * found.steps,
@@ -77,7 +87,7 @@ def _fits(memory: MemoryEstimate, capacity_b: int, gpus: int) -> str:
     if gpus == 1:
         return one
     if one == "fits":
-        return "fits on one"
+        return FITS_ON_ONE
     if memory.low_b > capacity_b * gpus:
         return "does not fit"
     return "must be sharded" if one == "does not fit" else "may have to be sharded"
@@ -89,7 +99,7 @@ def chosen(
     """Return the place of the row that the goal marks, None where there is none, and notes about it."""
     if goal == "smallest":
         return _smallest(rows)
-    places = [place for place, row in enumerate(rows) if row.fits == "fits" and row.step_s is not None]
+    places = [place for place, row in enumerate(rows) if _certain(row) and row.step_s is not None]
     if not places:
         return None, [_no_time(rows, goal)]
     notes = []
@@ -110,10 +120,14 @@ def chosen(
     return best, notes
 
 
+def _certain(row: EstimateChoice) -> bool:
+    return row.fits in {"fits", FITS_ON_ONE}
+
+
 def _rate(row: EstimateChoice, goal: ChoiceGoal, prices: Mapping[str, float]) -> float:
     """Return the value that the goal compares: of the run if its length is known, else of a sample, else of a step."""
-    seconds = row.run_s if row.run_s is not None else (row.step_s or 0.0) / (row.batch or 1)
-    return seconds * (prices.get(row.gpu, 1.0) if goal == "cheapest" else 1.0)
+    seconds = row.run_s if row.run_s is not None else (row.step_s or 0.0) / ((row.batch or 1) * row.copies)
+    return seconds * (prices.get(row.gpu, 1.0) * row.gpus if goal == "cheapest" else 1.0)
 
 
 def _overlaps(rows: Sequence[EstimateChoice], best: int, other: int, rates: Mapping[int, float]) -> bool:
@@ -137,6 +151,7 @@ def _smallest(rows: Sequence[EstimateChoice]) -> tuple[int | None, list[str]]:
 
 def _no_time(rows: Sequence[EstimateChoice], goal: ChoiceGoal) -> str:
     if all(row.step_s is None for row in rows):
-        reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig}) or [SCALING]
+        reasons = sorted({row.refused for row in rows if row.gpus == 1 and not row.mig})
+        reasons = reasons or sorted({row.refused for row in rows})
         return f"{goal}: no choice has a time ({reasons[0]}); --goal smallest needs only memory"
     return f"{goal}: the program is not certain to fit on any GPU type that has a time"

@@ -120,7 +120,7 @@ def choices_text(document: EstimateChoicesDocument, look: Look) -> str:
     lines += [line for part in document.memory_basis.split("; ") if part for line in look.bullet(f"memory: {part}")]
     for reason, names in _by_reason(rows).items():
         lines += look.bullet(f"no time on {', '.join(names)}: {harmless(reason)}")
-    for basis in dict.fromkeys(row.basis for row in rows if row.basis):
+    for basis in dict.fromkeys(part for row in rows for part in _basis_parts(row)):
         lines += look.bullet(f"time: {harmless(basis)}")
     if document.script:
         lines += look.heading("In the script")
@@ -132,12 +132,23 @@ def choices_text(document: EstimateChoicesDocument, look: Look) -> str:
 
 
 def _by_reason(rows: Sequence[EstimateChoice]) -> dict[str, list[str]]:
-    """Return why one GPU or MIG instance has no time, with the types of each reason."""
+    """Return why a row has no time, with the types of each reason; several GPUs where one GPU has another answer."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         if row.refused and row.gpus == 1:
             found.setdefault(row.refused, {})["MIG instances" if row.mig else row.gpu] = None
+    for row in rows:
+        if row.refused and row.gpus > 1 and row.gpu not in found.get(row.refused, {}):
+            found.setdefault(row.refused, {})["several GPUs"] = None
     return {reason: list(names) for reason, names in found.items()}
+
+
+def _basis_parts(row: EstimateChoice) -> list[str]:
+    """Return the basis of one GPU and, of several, what is added to it: many rows share each of them."""
+    if row.gpus == 1 or not row.basis:
+        return [row.basis] if row.basis else []
+    one, _, several = row.basis.rpartition("; ")
+    return [one, several]
 
 
 def _choices_table(rows: Sequence[EstimateChoice], look: Look) -> list[str]:

@@ -79,7 +79,12 @@ class EstimateChoice(Struct, kw_only=True, frozen=True):
     step_s: MaybeSeconds = None
     step_low_s: MaybeSeconds = None
     step_high_s: MaybeSeconds = None
-    steps: Annotated[int | None, Meta(description="Steps of the run at this batch size; null: not requested.")] = None
+    copies: Annotated[
+        int, Meta(description="Copies of the program, one on each GPU: a step handles a batch for each copy.")
+    ] = 1
+    steps: Annotated[
+        int | None, Meta(description="Steps of the run at this batch size and number of copies; null: not requested.")
+    ] = None
     run_s: MaybeSeconds = None
     run_high_s: MaybeSeconds = None
     gpu_hours: Annotated[float | None, Meta(description="GPU-hours of the run; null: not known.")] = None

@@ -19,8 +19,6 @@ from gpuwaste.slurm.gpu_types import find
 MIN_COMMON: Final = 3
 _ORDER: Final[tuple[Estimator, ...]] = ("own runs", "white box", "history")
 _WHITE_COVERAGE: Final = 0.9
-Times = Callable[[str], StepTime]
-"""The white box: the time of the program's step on a type of GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +29,11 @@ class EstimatedJob:
     gpus: int
     steps: int | None = None
     name: str = ""
+    nodes: int = 1
+
+
+Times = Callable[[EstimatedJob], StepTime]
+"""The white box: the time of the program's step on the GPUs of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +138,19 @@ def _white(job: EstimatedJob, times: Times | None) -> tuple[EstimatedRunTime | N
     """Return the white box's run time with its interval, or why there is none."""
     if times is None:
         return None, "you have not run this program on such GPUs yet, and the program's file is not on this host"
-    if job.gpus != 1:
-        return None, "time on several GPUs is not estimated: the speed-up is unknown before your first run"
+    if not job.gpus:
+        return None, "the job requests no GPU"
     if not job.gpu_type:
         return None, "the job requests no GPU type: request one"
-    time = times(job.gpu_type)
+    time = times(job)
     if time.step_s is None or time.low_s is None or time.high_s is None:
         return None, time.refused or "the time has no interval"
     if job.steps is None:
         return None, "steps are not declared: add steps=N to the line that names the program"
     low_s, mid_s, high_s = (each * job.steps for each in (time.low_s, time.step_s, time.high_s))
-    return EstimatedRunTime("white box", mid_s, low_s, high_s, _WHITE_COVERAGE, time.step_s, 0, time.basis), ""
+    # No share of runs is known to be inside the range of several GPUs: it goes from full overlap to none.
+    coverage = _WHITE_COVERAGE if job.gpus == 1 else None
+    return EstimatedRunTime("white box", mid_s, low_s, high_s, coverage, time.step_s, 0, time.basis), ""
 
 
 def _place(job: EstimatedJob) -> str:
@@ -156,7 +161,7 @@ def _place(job: EstimatedJob) -> str:
 def _scores(job: EstimatedJob, runs: Sequence[ProgramRun], times: Times | None) -> dict[Estimator, dict[int, float]]:
     """Return the relative errors of each estimator by the place of the run."""
     found: dict[Estimator, dict[int, float]] = {name: {} for name in _ORDER}
-    time = times(job.gpu_type) if times is not None and job.gpus == 1 and job.gpu_type else None
+    time = times(job) if times is not None and job.gpus and job.gpu_type else None
     for place, run in enumerate(runs):
         before = [_label(job, each) for each in runs if each.end <= run.submit]
         predicted: Mapping[Estimator, float | None] = {

@@ -137,6 +137,8 @@ class Program(Struct, kw_only=True, frozen=True):
     """sha256 of ops and buffers without names: the same program from another run or folder has the same."""
     training: bool | None = None
     """Whether it has a backward pass; None where the reader cannot find out."""
+    gradient_b: Bytes | None = None
+    """Bytes of the gradients of one step; None where the file does not have them."""
     optimized: bool = False
     """Whether a compiler has already fused and scheduled it for a GPU."""
     compiled: CompiledMemory | None = None

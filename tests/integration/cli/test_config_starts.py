@@ -78,6 +78,30 @@ CASES: list[tuple[str, str, str, str]] = [
         "[estimate] prices: 'h900': unknown GPU type",
     ),
     (
+        "slurm.gpu_links",
+        "[estimate] {}",
+        '[estimate]\nlinks = ["h900=pcie5"]',
+        "[estimate] links: 'h900': unknown GPU type",
+    ),
+    (
+        "slurm.gpu_links",
+        "two links of node",
+        '[estimate]\nlinks = ["node=hdr", "node=ndr"]',
+        "[estimate] links: two links of node: give one",
+    ),
+    (
+        "slurm.gpu_links",
+        "two links of {}",
+        '[estimate]\nlinks = ["a100=nvlink3", "a100-40gb=pcie4"]',
+        "[estimate] links: two links of a100-40gb: give one",
+    ),
+    (
+        "slurm.gpu_links",
+        "expected one of",
+        '[estimate]\nlinks = ["l4=pci4"]',
+        "[estimate] links: 'l4=pci4': expected one of nvlink1",
+    ),
+    (
         "act.campaigns.assignment",
         "expected a key of at least",
         '[common]\ncampaign_key_file = "{plain}"',

@@ -101,10 +101,16 @@ def test_the_cheapest_request_by_measured_times(
     assert best["run_high_s"] <= limit_s < best["run_high_s"] + 60
     assert document["script"][2].endswith(f"program={document['program']['fingerprint']},steps=1000000")
     assert document["plan"] == f"gpuwaste plan --goal cheapest -- --gres=gpu:l4:1 --time={days}-{clock} job.sbatch"
-    assert all(row["step_s"] is None for row in document["choices"] if row["gpus"] == 2)
+    one, two = (next(row for row in document["choices"] if (row["gpu"], row["gpus"]) == ("l4", n)) for n in (1, 2))
+    assert (two["copies"], two["steps"]) == (2, 500_000)
+    assert one["step_s"] < two["step_s"] < two["step_high_s"]
+    assert "2 GPUs data parallel over PCIe 4.0 x16 (24 of 31.5 GB/s" in two["basis"]
+    assert two["gpu_hours"] == pytest.approx(2 * two["run_s"] / 3600)
     assert main(["estimate", str(tmp_path / "asked.hlo"), *words, *models]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "GPU-MINUTES COST FITS" in text
+    assert "GPU-HOURS COST FITS" in text or "GPU-MINUTES COST FITS" in text
+    assert "time: 2 GPUs data parallel over PCIe 3.0 x16" in text
+    assert "* time: 60 programs measured on l4 * time:" in text
     assert "no price for t4: not compared" in text
 
 

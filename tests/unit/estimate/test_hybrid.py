@@ -20,7 +20,9 @@ def run(at: int, run_s: int, *, steps: int | None = 1000, **more: Any) -> Progra
 
 def white(step_s: float) -> Any:
     """Return a white box that says so much of a step on every GPU type."""
-    return lambda gpu: StepTime(gpu=gpu, step_s=step_s, low_s=step_s * 0.8, high_s=step_s * 1.25, basis="measured")
+    return lambda job: StepTime(
+        gpu=job.gpu_type, step_s=step_s, low_s=step_s * 0.8, high_s=step_s * 1.25, basis="measured"
+    )
 
 
 def test_declared_steps_and_run_times_are_step_times() -> None:
@@ -43,23 +45,47 @@ def test_without_runs_the_white_box_speaks_with_its_interval() -> None:
     found = spoken(JOB, [], white(0.5), HISTORY).time
     assert found is not None
     assert (found.estimator, found.run_s, found.low_s, found.high_s) == ("white box", 500, 400, 625)
-    without = spoken(JOB, [], lambda gpu: StepTime(gpu=gpu, step_s=0.5), HISTORY).time
+    without = spoken(JOB, [], lambda job: StepTime(gpu=job.gpu_type, step_s=0.5), HISTORY).time
     assert without is HISTORY
 
 
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        (EstimatedJob("h100", 2, 1000), "several GPUs"),
+        (EstimatedJob("h100", 0, 1000), "requests no GPU"),
         (EstimatedJob("", 1, 1000), "the job requests no GPU type"),
         (EstimatedJob("h100", 1), "steps are not declared"),
     ],
 )
 def test_the_white_box_refuses_in_words(job: EstimatedJob, words: str) -> None:
-    """Several GPUs, an unknown type and no steps give no run time, and the reason."""
+    """No GPU, an unknown type and no steps give no run time, and the reason."""
     found = spoken(job, [], white(0.5), None)
     assert found.time is None
     assert words in found.refused
+
+
+def test_several_gpus_have_a_range_without_a_share_of_runs() -> None:
+    """The white box answers for the job's GPUs; own runs on as many GPUs go first, those on one GPU do not count."""
+    job = EstimatedJob("h100", 4, 1000, "train", nodes=2)
+    asked: list[EstimatedJob] = []
+
+    def times(of: EstimatedJob) -> StepTime:
+        asked.append(of)
+        return StepTime(gpu="h100", step_s=0.5, low_s=0.4, high_s=0.8, basis="4 GPUs: not measured")
+
+    found = spoken(job, [run(1, 900)], times, HISTORY).time
+    assert found is not None
+    assert (found.estimator, found.run_s, found.low_s, found.high_s, found.coverage) == (
+        "white box",
+        500,
+        400,
+        800,
+        None,
+    )
+    assert set(asked) == {job}
+    own = spoken(job, [run(1, 900), run(2, 700, gpus=4)], times, HISTORY).time
+    assert own is not None
+    assert (own.estimator, own.run_s) == ("own runs", 700)
 
 
 def test_the_smaller_measured_error_speaks() -> None:

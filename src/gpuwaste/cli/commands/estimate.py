@@ -16,6 +16,7 @@ EXAMPLES = (
     ("gpuwaste estimate program.json --gpu h100,a100-40gb", "What a probe wrote, on two GPU types."),
     ("gpuwaste estimate step.hlo --gpu h100 --steps 10000", "How long the run takes, where a site has measured h100."),
     ("gpuwaste estimate program.json --batch 8,16,32 --gpus 1,2 --goal cheapest", "Which request is cheapest."),
+    ("gpuwaste estimate step.hlo --gpu h100 --gpus 1,2,4,8 --goal fastest", "Copies of a program on several GPUs."),
     ("gpuwaste estimate small.hlo large.hlo --goal smallest --mig", "The smallest GPU or MIG size for two programs."),
     ("gpuwaste estimate probe torch", "A script that writes a torch program: keep it as probe.py."),
 )
@@ -30,6 +31,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batch", metavar="SIZES", help="batch sizes to compare, of those that the probe wrote")
     parser.add_argument("--gpus", metavar="NUMBERS", help="numbers of GPUs to compare, such as 1,2,4,8")
+    parser.add_argument(
+        "--pipeline",
+        type=size_word,
+        metavar="N",
+        help="several GPUs as a pipeline that divides the batch into N micro batches (default: a copy on each GPU)",
+    )
     parser.add_argument(
         "--goal",
         choices=("cheapest", "fastest", "smallest"),

@@ -224,9 +224,11 @@ def written(options: argparse.Namespace, batch: int | None) -> dict[str, Any]:
                 and (place := recorder.place_of.get(tensor.untyped_storage()._cdata)) is not None
             ):
                 recorder.buffers[place]["kind"] = "output"
+    trained = [each for each in model.parameters() if each.requires_grad] if parts.get("loss") else []
     return {
         "gpuwaste_program": 1, "name": options.program[:200], "source": "torch", "ops": recorder.ops,
         "buffers": recorder.written(), "batch": batch, "training": bool(parts.get("loss")),
+        "gradient_b": sum(each.numel() * each.element_size() for each in trained),
         "notes": [f"torch {torch.__version__}"],
     }  # fmt: skip
 

@@ -19,6 +19,7 @@ from gpuwaste.estimate.program import (
     MAX_OPS,
     Batch,
     Buffer,
+    Bytes,
     CompiledMemory,
     Name,
     Note,
@@ -57,6 +58,7 @@ class Written(Struct, kw_only=True, frozen=True):
     compiled: CompiledMemory | None = None
     batch: Batch | None = None
     training: bool | None = None
+    gradient_b: Bytes | None = None
     notes: Annotated[list[Note], Meta(max_length=50)] = []
     document: Literal["program"] = "program"
 
@@ -124,6 +126,7 @@ def _program(written: Written, name: str) -> Program:
         fingerprint=fingerprint(written.ops, written.buffers),
         batch=written.batch,
         training=written.training,
+        gradient_b=written.gradient_b,
         compiled=written.compiled,
         notes=list(written.notes),
     )
