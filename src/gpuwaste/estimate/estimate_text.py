@@ -144,11 +144,11 @@ def _by_reason(rows: Sequence[EstimateChoice]) -> dict[str, list[str]]:
 
 
 def _basis_parts(row: EstimateChoice) -> list[str]:
-    """Return the basis of one GPU and, of several, what is added to it: many rows share each of them."""
+    """Return the basis of one GPU and, of several, what is added to it without their number: many rows share each."""
     if row.gpus == 1 or not row.basis:
         return [row.basis] if row.basis else []
     one, _, several = row.basis.rpartition("; ")
-    return [one, several]
+    return [one, several.replace(f"{row.gpus} GPUs", "several GPUs", 1)]
 
 
 def _choices_table(rows: Sequence[EstimateChoice], look: Look) -> list[str]:

@@ -109,9 +109,35 @@ def test_the_cheapest_request_by_measured_times(
     assert main(["estimate", str(tmp_path / "asked.hlo"), *words, *models]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "GPU-HOURS COST FITS" in text or "GPU-MINUTES COST FITS" in text
-    assert "time: 2 GPUs data parallel over PCIe 3.0 x16" in text
+    assert "time: several GPUs data parallel over PCIe 3.0 x16" in text
     assert "* time: 60 programs measured on l4 * time:" in text
     assert "no price for t4: not compared" in text
+
+
+def test_several_gpus_by_the_site_s_links(
+    calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A poor link of the site lengthens the step of copies; a pipeline keeps the steps; 32 GPUs are in no node."""
+    models = ["--models-dir", str(tmp_path / "models")]
+    assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
+    (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
+    (tmp_path / "gpuwaste.toml").write_text('[estimate]\nlinks = ["l4=2"]\n')
+    words = ["estimate", str(tmp_path / "asked.hlo"), "--gpu", "l4", "--gpus", "1,4,32", "--steps", "1000", *models]
+    found = []
+    for more in ([], ["--config", str(tmp_path / "gpuwaste.toml")], ["--pipeline", "8"]):
+        capsys.readouterr()
+        assert main([*words, *more, "--goal", "fastest", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        one, four, many = document["choices"]
+        assert many["step_s"] is None
+        assert "no node has more than 16 GPUs" in many["refused"]
+        found.append((four, next(row["gpus"] for row in document["choices"] if row["chosen"]), document["notes"]))
+    (sheet, _, _), (poor, _, _), (staged, best, notes) = found
+    assert sheet["step_s"] < poor["step_s"]
+    assert (sheet["steps"], poor["steps"], staged["steps"]) == (250, 250, 1000)
+    assert best == 4
+    assert staged["step_s"] < one["step_s"]
+    assert any("not measured" in note for note in notes)
 
 
 def test_prices_of_the_site(calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
