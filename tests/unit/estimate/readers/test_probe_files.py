@@ -90,3 +90,14 @@ def test_a_file_of_batch_sizes_that_lies(
     path.write_text(json.dumps(written))
     with pytest.raises(ParseError, match=expected):
         list(read_programs(path))
+
+
+def test_gradients_are_what_the_torch_probe_writes(tmp_path: Path) -> None:
+    """Bytes of the trained parameters; a file of an earlier probe, like any other, does not have them."""
+    recorded = RECORDED / "torch-linear-adam.json"
+    assert read_program(recorded).gradient_b is None
+    written = json.loads(recorded.read_text()) | {"gradient_b": 8_000_000}
+    (tmp_path / "program.json").write_text(json.dumps(written))
+    found = read_program(tmp_path / "program.json")
+    assert found.gradient_b == 8_000_000
+    assert found.fingerprint == read_program(recorded).fingerprint
