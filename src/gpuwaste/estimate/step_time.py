@@ -34,14 +34,8 @@ def step_time(
     model = models.get(name) or _scaled(models, device)
     if model is None:
         return StepTime(gpu=name, refused=_no_model(models, name, known=device is not None))
-    if unknown_trips:
-        loops = "1 loop" if unknown_trips == 1 else f"{unknown_trips} loops"
-        return StepTime(
-            gpu=name, refused=f"the trip count of {loops} is not in the file: the time of a step is unknown"
-        )
-    if not any(found.count > 0 for found in sums.values()):
-        return StepTime(gpu=name, refused="the program has no operation that takes time")
-    refused = _unmeasured(model, sums, device) or _outside(model, sums)
+    executions = sum(found.count for found in sums.values())
+    refused = not_computable(unknown_trips, executions) or _unmeasured(model, sums, device) or _outside(model, sums)
     if refused:
         return StepTime(gpu=name, refused=refused)
     found = _seconds(model, sums, family, device)
@@ -49,6 +43,14 @@ def step_time(
         gpu=name, step_s=found.step_s, low_s=found.low_s, high_s=found.high_s, basis=model.grounds.basis,
         notes=_notes(model.grounds),
     )  # fmt: skip
+
+
+def not_computable(unknown_trips: int, executions: float) -> str:
+    """Return why no model can say how long a step takes, "" where one can."""
+    if unknown_trips:
+        loops = "1 loop" if unknown_trips == 1 else f"{unknown_trips} loops"
+        return f"the trip count of {loops} is not in the file: the time of a step is unknown"
+    return "" if executions > 0 else "the program has no operation that takes time"
 
 
 def _measured_one(models: Mapping[str, TimeModel], gpu: str) -> GpuType | None:

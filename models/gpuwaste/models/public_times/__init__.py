@@ -1,0 +1,1 @@
+"""Fits the step times that are shipped to measurements that others have published, and judges them."""

@@ -1,0 +1,1 @@
+"""Step times from public measurements: what is shipped, so that an estimate has a time before any calibration."""
