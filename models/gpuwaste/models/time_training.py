@@ -11,10 +11,14 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
 from gpuwaste.estimate.calibrate.calibration_folder import read_facts
 from gpuwaste.estimate.calibrate.calibration_records import Record, read_records
-from gpuwaste.estimate.program import OpSum, op_sums
+from gpuwaste.estimate.program import OpSum, Program, op_sums
+from gpuwaste.estimate.public.coefficients import Part
+from gpuwaste.estimate.public.public_answer import public_parts
+from gpuwaste.estimate.reading import read_program
 from gpuwaste.estimate.time_bundle import CARD, CARD_TEXT, MAX_PROGRAMS, TimesRegistry, write_times
-from gpuwaste.estimate.time_card import TimeCard, TimeCardType, TimeFigures, card_text
+from gpuwaste.estimate.time_card import PublicFigures, TimeCard, TimeCardType, TimeFigures, card_text
 from gpuwaste.estimate.time_model import TimeModel
+from gpuwaste.models.public_times.site_fit import public_figures, with_public
 from gpuwaste.models.time_errors import judge, split_count
 from gpuwaste.models.time_fit import MIN_ROWS, Measurements, fit_model, measurements
 from gpuwaste.models.time_transfer import transfer
@@ -23,7 +27,8 @@ from gpuwaste.slurm.gpu_types import find
 
 MIN_JUDGED: Final = 100  # with fewer programs errors are not judged: too few for five folds
 _NAMED: Final = 4  # kinds of hardware that a card names
-Sums = Callable[[Path], Mapping[str, OpSum]]
+Reader = Callable[[Path], Program]
+Parts = Mapping[Part, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,8 @@ class Calibrated:
 
     gpu: str
     rows: Measurements
+    parts: tuple[Parts, ...]
+    """Of each program, the public model's seconds by part; empty where the table has no such GPU."""
     left_out: Counter[str]
     hardware: str
 
@@ -44,13 +51,6 @@ class TrainedTimes:
     card: TimeCard
 
 
-def sums_of(path: Path) -> Mapping[str, OpSum]:
-    """Return the sums of a program's file. Raises ParseError, UsageError."""
-    from gpuwaste.estimate.reading import read_program  # noqa: PLC0415 many readers
-
-    return op_sums(read_program(path))
-
-
 def train_times(
     folders: Sequence[Path],
     registry: TimesRegistry,
@@ -61,7 +61,7 @@ def train_times(
     promote: bool = False,
     judged: bool = True,
     progress: TrainingProgress | None = None,
-    read: Sums = sums_of,
+    read: Reader = read_program,
 ) -> TrainedTimes:
     """Fit a model for each type of GPU, judge it, register the bundle; promote if requested or if none is in use.
 
@@ -75,16 +75,18 @@ def train_times(
     with show.stage("fit", len(calibrated)) as step:
         models = _models(calibrated, seed, step)
     figures: dict[str, list[TimeFigures]] = {}
+    public = {each.gpu: public_figures(each.parts, each.rows) for each in calibrated}
     whole = [each for each in calibrated if judged and not models[each.gpu].grounds.scaled_from]
     for each in (each for each in whole if len(each.rows) >= MIN_JUDGED):
         with show.stage(f"judge {each.gpu}", split_count(each.rows)) as step:
             figures[each.gpu] = judge(each.gpu, each.rows, seed=seed, step=step)[0]
+    models = {gpu: with_public(model, public[gpu], figures.get(gpu, [])) for gpu, model in models.items()}
     card = TimeCard(
         name=name or f"times-{created_utc}",
         created_utc=created_utc,
         seconds={stage: round(seconds, 1) for stage, seconds in show.seconds.items()},
         promoted=promote or not had_champion,
-        types=[_card_type(each, models[each.gpu], figures.get(each.gpu, [])) for each in calibrated],
+        types=[_card_type(each, models[each.gpu], figures.get(each.gpu, []), public[each.gpu]) for each in calibrated],
     )
     return TrainedTimes(_published(registry, card, models), card)
 
@@ -102,9 +104,10 @@ def _published(registry: TimesRegistry, card: TimeCard, models: Mapping[str, Tim
     return registry.models_dir / card.name
 
 
-def _calibrated(folders: Sequence[Path], read: Sums, step: Callable[[], object]) -> list[Calibrated]:
+def _calibrated(folders: Sequence[Path], read: Reader, step: Callable[[], object]) -> list[Calibrated]:
     """Return the directories' measurements, merged by type, the type with the most programs first."""
     rows: dict[str, list[tuple[Mapping[str, OpSum], str, float, bool]]] = {}
+    parts: dict[str, list[Parts]] = {}
     left_out: dict[str, Counter[str]] = {}
     hardware: dict[str, Counter[str]] = {}
     for folder in folders:
@@ -113,18 +116,25 @@ def _calibrated(folders: Sequence[Path], read: Sums, step: Callable[[], object])
         left_out.setdefault(gpu, Counter()).update(left)
         for record in records:
             try:
-                sums = read(folder / record.program)
+                program = read(folder / record.program)
             except GpuwasteError:
                 left_out[gpu]["a program that cannot be read"] += 1
                 continue
-            rows.setdefault(gpu, []).append(_row(record, sums))
+            rows.setdefault(gpu, []).append(_row(record, op_sums(program)))
+            parts.setdefault(gpu, []).append(public_parts(program, gpu))
             hardware.setdefault(gpu, Counter())[record.hardware] += 1
         step()
     if not rows:
         told = "; ".join(f"{gpu}: {dict(why)}" for gpu, why in left_out.items())
         raise NoDataError(f"no program was measured: {told or 'no records'}: run gpuwaste model calibrate first")
     found = [
-        Calibrated(gpu, measurements(of[:MAX_PROGRAMS]), left_out[gpu], _hardware(hardware[gpu]))
+        Calibrated(
+            gpu,
+            measurements(of[:MAX_PROGRAMS]),
+            tuple(parts[gpu][:MAX_PROGRAMS]),
+            left_out[gpu],
+            _hardware(hardware[gpu]),
+        )
         for gpu, of in rows.items()
     ]
     return sorted(found, key=lambda each: (-len(each.rows), each.gpu))
@@ -165,7 +175,9 @@ def _scaled(models: Mapping[str, TimeModel], each: Calibrated) -> TimeModel | No
     return transfer(models[source.name], source, target, each.rows)
 
 
-def _card_type(each: Calibrated, model: TimeModel, figures: list[TimeFigures]) -> TimeCardType:
+def _card_type(
+    each: Calibrated, model: TimeModel, figures: list[TimeFigures], public: PublicFigures | None
+) -> TimeCardType:
     return TimeCardType(
         gpu=each.gpu,
         basis=model.grounds.basis,
@@ -175,4 +187,5 @@ def _card_type(each: Calibrated, model: TimeModel, figures: list[TimeFigures]) -
         own_runs=int(each.rows.own.sum()),
         left_out=dict(each.left_out),
         figures=figures,
+        public=public,
     )

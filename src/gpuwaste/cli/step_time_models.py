@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, ModelError, UsageError
 from gpuwaste.estimate.estimate_types import StepTime
-from gpuwaste.estimate.program import Program, op_sums
+from gpuwaste.estimate.program import Program
 
 if TYPE_CHECKING:
     from gpuwaste.estimate.time_bundle import TimeBundle
@@ -26,13 +26,10 @@ def step_times(program: Program, gpus: Iterable[str], models_dir: Path, family: 
 
     wanted = list(gpus)
     try:
-        answers = load_program("gpuwaste.estimate.step_time", "predict", "this host")
+        answers = load_program("gpuwaste.estimate.best_time", "predict", "this host")
         bundles = load_program("gpuwaste.estimate.time_bundle", "predict", "this host")
-        models, sums = bundles.times_in_use(models_dir), op_sums(program)
-        return {
-            gpu: answers.step_time(models, sums, gpu, family=family, unknown_trips=program.unknown_trips)
-            for gpu in wanted
-        }
+        times = answers.BestTimes(program, bundles.times_in_use(models_dir), family)
+        return {gpu: times.on(gpu) for gpu in wanted}
     except GpuwasteError as error:
         return {gpu: StepTime(gpu=gpu, refused=str(error)) for gpu in wanted}
 

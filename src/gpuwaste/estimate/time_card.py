@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from tabulate import tabulate
 
 from gpuwaste.core.fields import Document, Ratio, Utc
+from gpuwaste.estimate.public.coefficients import Part
 
 _PAPER_HEADS = ("MODEL", "SEEN", "UNSEEN, 20 % OF THE DATA")
 _PAPER = (
@@ -33,6 +34,18 @@ class TimeFigures(Struct, kw_only=True, frozen=True):
     coverage: Annotated[Ratio, Meta(description="Share of the programs inside the 90 % interval.")]
 
 
+class PublicFigures(Struct, kw_only=True, frozen=True):
+    """The model of public measurements on the same programs, which it has never seen."""
+
+    programs: int
+    mape: Annotated[float, Meta(description="Mean absolute relative error as shipped.")]
+    corrected_mape: Annotated[
+        float | None,
+        Meta(description="The same with factors from the other families of programs; null: too few programs."),
+    ]
+    factors: Annotated[Mapping[Part, float], Meta(description="Measured over computed time, by part of a step.")]
+
+
 class TimeCardType(Struct, kw_only=True, frozen=True):
     """One type of GPU."""
 
@@ -44,6 +57,7 @@ class TimeCardType(Struct, kw_only=True, frozen=True):
     own_runs: Annotated[int, Meta(description="Runs of the site's users among the programs.")]
     left_out: Annotated[Mapping[str, int], Meta(description="Records left out of the training, by reason.")]
     figures: list[TimeFigures]
+    public: Annotated[PublicFigures | None, Meta(description="Null: the table does not have this GPU.")] = None
 
 
 class TimeCard(Document, kw_only=True, frozen=True):
@@ -66,6 +80,8 @@ def card_text(card: TimeCard) -> str:
             lines += [figures_table(each, "github"), ""]
         else:
             lines += ["Too few programs: the errors on this type are unknown.", ""]
+        if each.public is not None:
+            lines += [public_line(each.public), ""]
         if each.left_out:
             left = ", ".join(f"{count} {why}" for why, count in sorted(each.left_out.items()))
             lines += [f"Left out: {left}.", ""]
@@ -83,6 +99,15 @@ def card_text(card: TimeCard) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def public_line(public: PublicFigures) -> str:
+    """Return the errors of the public model on a type's programs, and its factors."""
+    text = f"Model of public measurements: mean error {_percent(public.mape)} on {public.programs} programs"
+    if public.corrected_mape is not None:
+        text += f", {_percent(public.corrected_mape)} with this site's factors from other families"
+    factors = ", ".join(f"{part} x {factor:.2f}" for part, factor in public.factors.items())
+    return f"{text}. Factors: {factors or 'none, too few programs'}."
 
 
 def figures_table(card: TimeCardType, style: str = "plain") -> str:

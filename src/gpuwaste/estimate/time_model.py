@@ -1,13 +1,14 @@
 """The time of a step on one type of GPU: the roofline, times the correction by the Gaussian process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
 from gpuwaste.estimate.gaussian_process import ResidualGp, features_of, mix_overlap
 from gpuwaste.estimate.program import OpSum
+from gpuwaste.estimate.public.coefficients import Part
 from gpuwaste.estimate.roofline import Floats, Roofline, between, work_of
 from gpuwaste.slurm.gpu_types import GpuType
 
@@ -35,6 +36,9 @@ class FitSupport:
     runs: int = 0  # own runs among the programs
     scaled_from: str = ""  # the type whose model was scaled to this one
     hardware: str = ""  # the GPU's name, driver, framework and clock as measured
+    own_error: float | None = None  # mean relative error on families that were left out; None: not judged
+    public_error: float | None = None  # of the public model with the factors, on programs left out of these
+    public_factors: dict[Part, float] = field(default_factory=dict)  # measured over public time, by part of a step
 
     @property
     def basis(self) -> str:
@@ -103,5 +107,15 @@ class TimeModel:
 
     def scaled(self, source: GpuType, target: GpuType) -> "TimeModel":
         """Return the model of a type on which nothing was measured, by the table of devices."""
-        grounds = replace(self.grounds, gpu=target.name, programs=0, runs=0, scaled_from=self.grounds.gpu, hardware="")
+        grounds = replace(
+            self.grounds,
+            gpu=target.name,
+            programs=0,
+            runs=0,
+            scaled_from=self.grounds.gpu,
+            hardware="",
+            own_error=None,
+            public_error=None,
+            public_factors={},
+        )
         return replace(self, grounds=grounds, roofline=self.roofline.scaled(*between(source, target)))

@@ -1,6 +1,6 @@
 """GPU types: memory, MIG sizes, bandwidth and peak arithmetic, a source for each number; and prices of a GPU-hour.
 
-The table has peaks. What a site's GPUs reach is measured by calibration; no time follows from only this table.
+The table has peaks, and rates of large products that users have published. What a site's GPUs reach, it measures.
 """
 
 import tomllib
@@ -23,6 +23,7 @@ _Positive = Annotated[float, Meta(gt=0)]
 OPTION = "--price"
 NumberFormat = Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "f4", "i8", "i4"]
 """Element types for which data sheets give a rate; the types of programs are estimate/program.py's Dtype."""
+MemoryKind = Literal["gddr5", "gddr6", "gddr6x", "hbm2", "hbm2e", "hbm3", "hbm3e"]
 
 
 class MigSize(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -44,8 +45,17 @@ class GpuType(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     memory_gib: _Positive
     bandwidth_gb_s: _Positive
     tflops: dict[NumberFormat, _Positive]
+    matrix_f32_tflops: _Positive | None = None
+    """f32 products in matrix units at full precision, where the GPU has such (AMD CDNA)."""
+    memory_kind: MemoryKind
+    processors: Annotated[int, Meta(ge=1)]
+    """Streaming multiprocessors, or compute units."""
+    board_w: _Positive
+    """Maximum board power of the data sheet, watts."""
+    reaches: dict[NumberFormat, _Positive] = {}
+    """TFLOP/s of large matrix products that users have published, without structured sparsity."""
     sources: dict[str, str]
-    """For memory, bandwidth, tflops and mig: a key of the table's sources."""
+    """For memory, bandwidth, tflops, board, processors, mig and reaches: a key of the table's sources."""
     aliases: list[str] = []
     """Other names: Slurm's gres types, NVML's names in small letters with underscores."""
     mig: list[MigSize] = []

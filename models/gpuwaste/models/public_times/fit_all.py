@@ -1,19 +1,25 @@
 """Fits all coefficients, from all measured GPUs or without one of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Final, Self
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from gpuwaste.estimate.public.coefficients import (
-    Coefficients, ConvolutionShares, HalfShares, MeasurementSource, ProductShape, Widths,
-)  # fmt: skip
+    Coefficients,
+    ConvolutionShares,
+    HalfShares,
+    MeasurementSource,
+    ProductShape,
+    Widths,
+)
 from gpuwaste.estimate.public.convolution_time import Convolutions
-from gpuwaste.estimate.public.device_rates import f32_rates, rates_of
+from gpuwaste.estimate.public.device_rates import f32_rates, memory_class, memory_family, rates_of
 from gpuwaste.estimate.public.product_time import Products
 from gpuwaste.models.public_times.fit_half import fit_half
 from gpuwaste.models.public_times.fit_moved import fit_convolutions, shares_of_bandwidth, shares_of_kinds
@@ -28,7 +34,7 @@ LAUNCH_S: Final = 5e-6
 """A kernel's launch and its first and last microseconds; the measured latencies have the host's time in them."""
 UNMEASURED_MOVES: Final = 0.9
 """Share for kinds that the data do not have: copies, gathers, reductions; assumed a little below elementwise work."""
-GENERATIONS: Final = ("pascal", "volta", "turing", "ampere")
+POWER_FAMILIES: Final = ("pascal hbm", "pascal gddr", "volta hbm", "turing gddr", "ampere hbm", "cdna hbm")
 """Those that were measured: what a watt computes was about the same in all."""
 GROUPS: Final = {"pascal": "pascal", "volta": "volta", "turing": "volta", "ampere": "ampere", "*": "ampere"}
 SOURCES: Final = {
@@ -45,7 +51,8 @@ SOURCES: Final = {
         url="https://github.com/huggingface/pytorch-image-models",
     ),
 }
-NO_WIDTHS: Final = Widths(measured=0.2, unmeasured=0.3, tf32=0.5, half=0.5, compiled=0.1)
+FAR_BELOW: Final = 0.8
+NO_WIDTHS: Final = Widths(measured=0.2, unmeasured=0.3, tf32=0.5, half=0.5, half_training=0.5, compiled=0.1)
 """Until they are judged."""
 
 
@@ -82,61 +89,64 @@ class Fits:
 
     def __init__(self, of: PublicMeasurements) -> None:
         self.of = of
-        self._known: dict[str, Coefficients] = {}
+        self._known: dict[frozenset[str], Coefficients] = {}
 
-    def coefficients(self, without: str = "") -> Coefficients:
-        """Return the coefficients without a GPU, that no number depends on."""
-        if without not in self.of.gpus and without not in {each.gpu for each in self.of.sums}:
-            without = ""
-        if without not in self._known:
-            self._known[without] = self._fitted(without)
-        return self._known[without]
+    def coefficients(self, without: Collection[str] = ()) -> Coefficients:
+        """Return the coefficients without some GPUs, that no number depends on."""
+        there = {*self.of.gpus, *(each.gpu for each in self.of.sums)}
+        left_out = frozenset(without) & there
+        if left_out not in self._known:
+            self._known[left_out] = self._fitted(left_out)
+        return self._known[left_out]
 
-    def _fitted(self, without: str) -> Coefficients:
-        measured = [each for each in self.of.products if each.gpu != without]
+    def _fitted(self, without: frozenset[str]) -> Coefficients:
+        measured = [each for each in self.of.products if each.gpu not in without]
         watts = watts_of(measured)
         groups = self._shapes(measured, watts)
-        moving = [each for each in self.of.vectors if each.gpu != without]
+        moving = [each for each in self.of.vectors if each.gpu not in without]
         reached = shares_of_bandwidth(moving)
         moved = {**shares_of_kinds(moving, reached), "*": UNMEASURED_MOVES}
         known = Coefficients(
             version=VERSION, made="", sources=SOURCES, measured=self._measured(without), groups=GROUPS,
             products=groups,
-            convolution=ConvolutionShares(direct=1.0, winograd=1.0, transforms=0.2), watts=dict.fromkeys(GENERATIONS, watts),
-            bandwidth=_by_family(reached), moved=moved, launch_s=LAUNCH_S,
+            convolution=ConvolutionShares(direct=1.0, winograd=1.0, transforms=0.2),
+            watts=dict.fromkeys(POWER_FAMILIES, watts),
+            bandwidth=_by_family(reached), moved=moved, steps={}, launch_s=LAUNCH_S,
             half=HalfShares(products=0.6, convolutions=0.4, moved=1.0, training=3.0), widths=NO_WIDTHS,
         )  # fmt: skip
         return self._with_convolutions(self._with_half(known, without), without)
 
     def _shapes(self, measured: Sequence[Timed[Products]], watts: float) -> dict[str, ProductShape]:
-        """Return the shape of each group; all GPUs together are the start of each."""
+        """Return the shape of each group; all GPUs together are the start of each.
+
+        A GPU far below its peak for its power shows nothing about tiles: a group of only such has the shape of all.
+        """
         rates = {each.gpu: f32_rates(device(each.gpu), watts) for each in measured}
         whole = fit_products(measured, rates)
         found = {}
         for group in dict.fromkeys(GROUPS.values()):
-            chosen = [each for each in measured if GROUPS[device(each.gpu).family] == group]
+            chosen = [
+                each
+                for each in measured
+                if GROUPS[device(each.gpu).family] == group
+                and rates[each.gpu].sustained > FAR_BELOW * rates[each.gpu].peak
+            ]
             found[group] = shape_of(fit_products(chosen, rates, whole) if chosen else whole)
         return found
 
-    def _measured(self, without: str) -> dict[str, list[str]]:
+    def _measured(self, without: frozenset[str]) -> dict[str, list[str]]:
         found = {gpu: ["neusight"] for gpu in self.of.gpus} | {each.gpu: ["timm"] for each in self.of.sums}
-        return {gpu: sources for gpu, sources in sorted(found.items()) if gpu != without}
+        return {gpu: sources for gpu, sources in sorted(found.items()) if gpu not in without}
 
-    def _with_convolutions(self, known: Coefficients, without: str) -> Coefficients:
-        chosen = [each for each in self.of.convolutions if each.gpu != without]
+    def _with_convolutions(self, known: Coefficients, without: frozenset[str]) -> Coefficients:
+        chosen = [each for each in self.of.convolutions if each.gpu not in without]
         shapes: Mapping[str, ProductShape] = {each.gpu: known.shape_of(device(each.gpu)) for each in chosen}
         rates = {each.gpu: rates_of(device(each.gpu), "f32", known) for each in chosen}
-        return _replaced(known, convolution=fit_convolutions(chosen, shapes, rates))
+        return replace(known, convolution=fit_convolutions(chosen, shapes, rates))
 
-    def _with_half(self, known: Coefficients, without: str) -> Coefficients:
-        chosen = [each for each in self.of.sums if each.gpu != without]
-        return _replaced(known, half=fit_half(chosen, known)) if chosen else known
-
-
-def _replaced(known: Coefficients, **changes: object) -> Coefficients:
-    from msgspec.structs import replace
-
-    return replace(known, **changes)
+    def _with_half(self, known: Coefficients, without: frozenset[str]) -> Coefficients:
+        chosen = [each for each in self.of.sums if each.gpu not in without]
+        return replace(known, half=fit_half(chosen, known)) if chosen else known
 
 
 def _by_family(reached: Mapping[str, float]) -> dict[str, float]:
@@ -144,7 +154,6 @@ def _by_family(reached: Mapping[str, float]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for gpu, share in reached.items():
         one = device(gpu)
-        memory = "hbm" if one.memory_kind.startswith("hbm") else "gddr"
-        for key in (f"{one.family} {memory}", memory):
+        for key in (memory_family(one), memory_class(one)):
             found.setdefault(key, []).append(share)
     return {key: fmean(shares) for key, shares in sorted(found.items())}

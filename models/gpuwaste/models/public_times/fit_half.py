@@ -25,7 +25,8 @@ def fit_half(measured: Sequence[TimedSums], known: Coefficients) -> HalfShares:
     seconds = np.array([each.step_s for each in inference])
 
     def errors(numbers: Floats) -> Floats:
-        return np.log(_seconds(work, np.exp(numbers)) / seconds)
+        found: Floats = np.log(_seconds(work, np.exp(numbers)) / seconds)
+        return found
 
     limits = np.log([0.05, 0.02, 0.2]), np.log([1.2, 1.2, 1.5])
     found = np.exp(least_squares(errors, np.log([0.6, 0.4, 0.8]), bounds=limits, loss="soft_l1", f_scale=0.1).x)

@@ -14,11 +14,6 @@ from gpuwaste.models.public_times.measured_operators import Timed
 from gpuwaste.slurm.gpu_types import device
 
 Floats = NDArray[np.float64]
-KIND_OF: Final = {
-    "add": "elem", "addu": "elem", "mul": "elem", "mulu": "elem", "div": "elem", "divu": "elem", "pow": "elem",
-    "powu": "elem", "relu": "act", "tanh": "act", "gelu": "act", "softmax": "softmax", "ln": "ln",
-}  # fmt: skip
-"""The kinds of programs that these operations are."""
 LARGE_B: Final = 200e6  # above every cache, and long beside the launch
 CONVOLUTIONS: Final = 1200  # of each GPU
 
@@ -28,7 +23,7 @@ def shares_of_bandwidth(measured: Sequence[Timed[Floats]]) -> dict[str, float]:
     found: dict[str, list[Floats]] = {}
     for each in measured:
         large = each.of > LARGE_B
-        if KIND_OF[each.kind] == "elem" and large.any():
+        if each.kind == "elem" and large.any():
             reached = each.of[large] / each.seconds[large] / device(each.gpu).bandwidth_b_s
             found.setdefault(each.gpu, []).append(reached)
     return {gpu: float(np.median(np.concatenate(parts))) for gpu, parts in found.items()}
@@ -41,7 +36,7 @@ def shares_of_kinds(measured: Sequence[Timed[Floats]], reached: Mapping[str, flo
         large = each.of > LARGE_B
         if large.any():
             speed = each.of[large] / each.seconds[large] / device(each.gpu).bandwidth_b_s / reached[each.gpu]
-            found.setdefault(KIND_OF[each.kind], []).append(speed)
+            found.setdefault(each.kind, []).append(speed)
     return {kind: float(np.median(np.concatenate(parts))) for kind, parts in found.items()}
 
 

@@ -1,9 +1,9 @@
-"""Judges the coefficients: each measured GPU by a fit that has not seen it, and widths of intervals from these errors."""
+"""Judges the coefficients: each measured GPU by a fit that has not seen it. Their errors are the intervals' widths."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, log
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from gpuwaste.estimate.public.product_time import product_seconds
 from gpuwaste.estimate.public.step_seconds import step_parts
 from gpuwaste.models.public_times.fit_all import Fits, PublicMeasurements
 from gpuwaste.models.public_times.fit_half import half_seconds
-from gpuwaste.models.public_times.fit_moved import KIND_OF
 from gpuwaste.models.public_times.measured_operators import Timed
 from gpuwaste.models.public_times.measured_steps import TimedStep
 from gpuwaste.slurm.gpu_types import device
@@ -32,8 +31,6 @@ class JudgedStep:
 
     step: TimedStep
     predicted_s: float
-    seen: bool
-    """Whether operators of the GPU were among the measurements."""
 
     @property
     def error(self) -> float:
@@ -46,16 +43,45 @@ class JudgedStep:
         return log(self.step.step_s / self.predicted_s)
 
 
-def judged_steps(fits: Fits, *, seen: bool) -> list[JudgedStep]:
-    """Return all steps whose graph is there, each by a fit without its GPU, or with all if `seen`."""
-    known = {gpu: fits.coefficients("" if seen else gpu) for gpu in sorted({each.gpu for each in fits.of.steps})}
+Without = Literal["nothing", "gpu", "family"]
+"""What a fit has not seen: nothing, the GPU, or all GPUs of its family."""
+
+
+def judged_steps(fits: Fits, without: Without) -> list[JudgedStep]:
+    """Return all steps whose graph is there, each by a fit that has not seen its GPU, or the GPU's family."""
+    known = {gpu: fits.coefficients(left_out(fits.of, gpu, without)) for gpu in {each.gpu for each in fits.of.steps}}
     found = []
     for step in fits.of.steps:
         if step.case in fits.of.graphs:
             work = work_of(fits.of.graphs.program(step.case, step.layers))
             parts = step_parts(work, device(step.gpu), known[step.gpu], compiled=False)
-            found.append(JudgedStep(step, parts.seconds(), seen and step.gpu in fits.of.gpus))
+            found.append(JudgedStep(step, parts.seconds()))
     return found
+
+
+def step_factors(judged: Iterable[JudgedStep], without: str = "") -> dict[str, float]:
+    """Return the median of measured over computed time by GPU, of undisturbed steps, without a model."""
+    found: dict[str, list[float]] = {}
+    for each in judged:
+        if not each.step.disturbed and each.step.model != without:
+            found.setdefault(each.step.gpu, []).append(each.step.step_s / each.predicted_s)
+    return {gpu: float(np.median(ratios)) for gpu, ratios in sorted(found.items())}
+
+
+def judged_with_factors(judged: Sequence[JudgedStep]) -> list[JudgedStep]:
+    """Return steps with the factor of their GPU, which is from the other models; those without one are left out."""
+    factors = {model: step_factors(judged, model) for model in {each.step.model for each in judged}}
+    return [
+        replace(each, predicted_s=each.predicted_s * factors[each.step.model][each.step.gpu])
+        for each in judged
+        if each.step.gpu in factors[each.step.model]
+    ]
+
+
+def left_out(of: PublicMeasurements, gpu: str, without: Without) -> list[str]:
+    """Return the measured GPUs that a fit for a GPU must not see."""
+    family = [each for each in of.gpus if device(each).family == device(gpu).family]
+    return {"nothing": [], "gpu": [gpu], "family": [gpu, *family]}[without]
 
 
 def judged_operators(of: PublicMeasurements, known: Coefficients, gpu: str) -> dict[str, Floats]:
@@ -70,8 +96,8 @@ def judged_operators(of: PublicMeasurements, known: Coefficients, gpu: str) -> d
         errors = _errors(product_seconds(each.of, shape, rates), each, least(of.products, each))
         found.setdefault(each.kind, []).append(errors)
     for moved in (each for each in of.vectors if each.gpu == gpu and each.test):
-        seconds = moved.of / rates.moved / known.moved[KIND_OF[moved.kind]]
-        found.setdefault(KIND_OF[moved.kind], []).append(_errors(seconds, moved, least(of.vectors, moved)))
+        seconds = moved.of / rates.moved / known.moved[moved.kind]
+        found.setdefault(moved.kind, []).append(_errors(seconds, moved, least(of.vectors, moved)))
     for convolved in (each for each in of.convolutions if each.gpu == gpu):
         seconds = convolution_seconds(convolved.of, shape, rates, known.convolution, winograd=True)
         found.setdefault("conv", []).append(_errors(seconds, convolved, least(of.convolutions, convolved)))
@@ -90,14 +116,23 @@ def _errors(predicted: Floats, of: Timed[T], constant: float) -> Floats:
 
 
 def half_errors(fits: Fits) -> dict[tuple[str, bool], Floats]:
-    """Return log errors of timm's steps by GPU and whether they train, of fits that have not seen the GPU."""
-    found: dict[tuple[str, bool], list[float]] = {}
+    """Return log errors of timm's steps by GPU and whether they train, of fits that have not seen the GPU.
+
+    Training was measured on one GPU: its factor is from the models of the other half of the families.
+    """
+    found: dict[tuple[str, bool], Floats] = {}
     for gpu in sorted({each.gpu for each in fits.of.sums}):
-        known = fits.coefficients(gpu)
-        for each in (each for each in fits.of.sums if each.gpu == gpu):
-            seconds = half_seconds(each.sums, gpu, known, known.half) * (known.half.training if each.training else 1)
-            found.setdefault((gpu, each.training), []).append(log(each.step_s / seconds))
-    return {key: np.array(errors) for key, errors in found.items()}
+        known = fits.coefficients([gpu])
+        for training in (False, True):
+            asked = [each for each in fits.of.sums if each.gpu == gpu and each.training is training]
+            errors = np.array([log(each.step_s / half_seconds(each.sums, gpu, known, known.half)) for each in asked])
+            if training and asked:
+                families = sorted({each.family for each in asked})
+                half = np.isin([each.family for each in asked], families[::2])
+                errors -= np.where(half, np.median(errors[~half]), np.median(errors[half]))
+            if asked:
+                found[gpu, training] = errors
+    return found
 
 
 def conformal(errors: Iterable[float]) -> float:
@@ -118,14 +153,21 @@ def covered(judged: Sequence[JudgedStep], *, by: str) -> float:
 
 
 def widths_of(fits: Fits, unseen: Sequence[JudgedStep], seen: Sequence[JudgedStep]) -> Widths:
-    """Return the widths of intervals. TF32 was measured by nobody: as half precision."""
-    measured = conformal(each.log_error for each in seen if each.seen and not each.step.disturbed)
+    """Return the widths of intervals: no precision is narrower than f32 on a GPU that was not measured.
+
+    No step in TF32 was measured by anybody: it has the width of half precision.
+    """
+    measured = conformal(each.log_error for each in judged_with_factors(seen) if not each.step.disturbed)
     unmeasured = conformal(each.log_error for each in unseen if not each.step.disturbed)
-    half = conformal(error for errors in half_errors(fits).values() for error in errors.tolist())
-    wide = max(half, unmeasured)
-    return Widths(
-        measured=min(measured, unmeasured), unmeasured=unmeasured, tf32=wide, half=wide, compiled=log(1 + COMPILED)
+    errors = half_errors(fits)
+    half, training = (
+        conformal(error for (_, trains), found in errors.items() if trains is of for error in found.tolist())
+        for of in (False, True)
     )
+    return Widths(
+        measured=min(measured, unmeasured), unmeasured=unmeasured, tf32=max(half, unmeasured),
+        half=max(half, unmeasured), half_training=max(training, half, unmeasured), compiled=log(1 + COMPILED),
+    )  # fmt: skip
 
 
 COMPILED: Final = 0.15

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.estimate.public.convolution_time import Convolutions
+from gpuwaste.estimate.public.operators import moved_kind
 from gpuwaste.estimate.public.product_time import Products
 from gpuwaste.slurm.gpu_types import find
 
@@ -22,9 +23,18 @@ Floats = NDArray[np.float64]
 T = TypeVar("T")
 DISAGREEING: Final = frozenset({("p4", "ops_linear")})
 """Files of a GPU that contradict the others by factors."""
-VECTORS: Final = ("add", "addu", "div", "divu", "gelu", "ln", "mul", "mulu", "pow", "powu", "relu", "softmax", "tanh")
-TWO_OPERANDS: Final = frozenset({"add", "div", "mul", "pow"})
+KIND_OF: Final = {
+    "add": "elem", "addu": "elem", "mul": "elem", "mulu": "elem", "div": "elem", "divu": "elem", "pow": "elem",
+    "powu": "elem", "relu": "act", "tanh": "act", "gelu": "act", "softmax": "softmax", "ln": "ln",
+}  # fmt: skip
+"""The files of vectors, and the kinds of programs that they are."""
 _TEST_VECTORS: Final = ("ops_test_vec", "ops_test_elem", "ops_test_ln", "ops_test_softmax")
+TWO_OPERANDS: Final = frozenset({"add", "div", "mul", "pow"})
+_TEST_KIND_OF: Final = {
+    "add": "elem", "addu": "elem", "mul": "elem", "mulu": "elem", "div": "elem", "divu": "elem", "pow": "elem",
+    "powu": "elem", "relu": "act", "tanh": "act", "gelu": "act", "softmax": "softmax", "ln": "ln",
+}  # fmt: skip
+"""The files of vectors, and the kinds of programs that they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,8 @@ def products(folder: Path) -> list[Timed[Products]]:
         for gpu, table in _tables(folder / f"{stem}.csv.xz", ("B", "M", "N", "K")).items():
             if (gpu, stem) not in DISAGREEING:
                 kind = "bmm" if stem.endswith("bmm") else "mm"
-                of = Products(*table[:4], np.full(table.shape[1], 4.0))
+                batch, rows, inner, columns = table[:4]
+                of = Products(batch, rows, inner, columns, np.full(table.shape[1], 4.0))
                 found.append(Timed(gpu, kind, of, table[4], "test" in stem))
     return found
 
@@ -81,14 +92,18 @@ def convolutions(folder: Path) -> list[Timed[Convolutions]]:
 
 
 def vectors(folder: Path) -> list[Timed[Floats]]:
-    """Return operations that move data, as bytes read and written; `kind` is the name of the operation."""
-    rows: dict[tuple[str, str, bool], dict[tuple[str, str, str], list[float]]] = {}
-    for stem in (*(f"ops_{name}" for name in VECTORS), *_TEST_VECTORS):
+    """Return operations that move data, as bytes read and written, by kind."""
+    rows: dict[tuple[str, str, bool], dict[tuple[str, ...], list[float]]] = {}
+    for stem in (*(f"ops_{name}" for name in KIND_OF), *_TEST_VECTORS):
         for gpu, row in _rows(folder / f"{stem}.csv.xz"):
             arrays = 3 if row["OPName"] in TWO_OPERANDS else 2
             moved = 4 * arrays * float(row["B"]) * float(row["H"])
             key = row["B"], row["H"], row["Latency"]  # the test files repeat rows
-            rows.setdefault((gpu, row["OPName"], "test" in stem), {})[key] = [moved, float(row["Latency"]) / 1e3]
+            kind = moved_kind(KIND_OF[row["OPName"]], float(row["H"]))
+            rows.setdefault((gpu, kind, "test" in stem), {})[(row["OPName"], *key)] = [
+                moved,
+                float(row["Latency"]) / 1e3,
+            ]
     found = []
     for (gpu, kind, test), each in rows.items():
         table = np.array(list(each.values())).T

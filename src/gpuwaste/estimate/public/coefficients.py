@@ -3,13 +3,14 @@
 Fitted to measurements that others have published (`sources`, with their licences); no measurement is in the file.
 """
 
+import json
 from functools import cache
 from importlib import resources
 from typing import Annotated, Final, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
+from gpuwaste.core.typed import convert
 from gpuwaste.slurm.gpu_types import GpuType
 
 FILE: Final = "coefficients.json"
@@ -77,6 +78,7 @@ class Widths(Struct, kw_only=True, frozen=True):
     unmeasured: _Positive
     tf32: _Positive
     half: _Positive
+    half_training: _Positive
     compiled: _Positive
     """Added in squares where a compiler of its own choice of kernels runs the program (XLA)."""
 
@@ -99,6 +101,8 @@ class Coefficients(Struct, kw_only=True, frozen=True):
     """Share of the bandwidth that elementwise operations reach."""
     moved: dict[str, _Share]
     """Share of that, by kind of operation."""
+    steps: dict[str, _Positive]
+    """Measured over computed time of whole f32 steps, the median, of GPUs on which steps were measured."""
     launch_s: _Positive
     """Seconds that one operation takes at least."""
     half: HalfShares
@@ -108,13 +112,9 @@ class Coefficients(Struct, kw_only=True, frozen=True):
         """Return how products are divided on a GPU: as on the newest generation that was measured, if none is known."""
         return self.products[self.groups.get(device.family, self.groups["*"])]
 
-    def reached(self, device: GpuType) -> float:
-        """Return the share of the bandwidth of a family with its kind of memory, else of all with that kind."""
-        memory = "hbm" if device.memory_kind.startswith("hbm") else "gddr"
-        return self.bandwidth.get(f"{device.family} {memory}", self.bandwidth[memory])
-
 
 @cache
 def shipped() -> Coefficients:
     """Return the coefficients of this release."""
-    return msgspec.json.decode(resources.files(__package__).joinpath(FILE).read_bytes(), type=Coefficients)
+    text = resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8")
+    return convert(json.loads(text), Coefficients)

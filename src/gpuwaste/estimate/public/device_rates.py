@@ -1,11 +1,12 @@
 """What a GPU reaches in programs, by its data sheet: arithmetic, limited by its power, and bandwidth."""
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import exp, inf, log
+from statistics import median
 from typing import Final
 
 from gpuwaste.estimate.public.coefficients import Coefficients
-from gpuwaste.slurm.gpu_types import GpuType
+from gpuwaste.slurm.gpu_types import GpuType, devices
 
 HALF: Final = frozenset({"f16", "bf16"})
 
@@ -25,21 +26,50 @@ class DeviceRates:
 
 
 def rates_of(device: GpuType, dtype: str, known: Coefficients) -> DeviceRates:
-    """Return what a GPU reaches in products of an element type; only of f32 is the limit of power known."""
-    moved = device.bandwidth_b_s * known.reached(device)
+    """Return what a GPU reaches in products of an element type."""
+    share = known.bandwidth.get(memory_family(device), known.bandwidth[memory_class(device)])
+    moved = device.bandwidth_b_s * share
     if dtype == "f32":
-        return replace(f32_rates(device, known.watts.get(device.family, inf)), moved=moved)
-    return DeviceRates(peak_of(device, dtype), inf, device.bandwidth_b_s, moved, device.processors)
+        return replace(f32_rates(device, known.watts.get(memory_family(device), inf)), moved=moved)
+    return DeviceRates(published_flops(device, dtype), inf, device.bandwidth_b_s, moved, device.processors)
 
 
 def f32_rates(device: GpuType, watts: float) -> DeviceRates:
-    """Return the rates of f32 products; `watts` are FLOP/s for a watt. Peak above the limit of power is never reached.
+    """Return the rates of f32 products; `watts` are FLOP/s for a watt, infinite where the family was not measured.
 
-    A rate that users have published limits it, too.
+    The limit is the geometric mean of that of power, if it is below the peak, and of what users have published of the
+    GPU. Of its family it counts only where power is a limit, or unknown.
     """
     peak, bandwidth = peak_of(device, "f32"), device.bandwidth_b_s
-    sustained = min(watts * device.board_w, device.reaches.get("f32", inf) * 1e12)
-    return DeviceRates(peak, sustained if sustained < peak else inf, bandwidth, bandwidth, device.processors)
+    by_power = watts * device.board_w
+    limited = watts == inf or by_power < peak
+    published = published_flops(device, "f32") if "f32" in device.reaches or limited else inf
+    limits = [limit for limit in (by_power, published) if limit < peak]
+    return DeviceRates(peak, fmean_log(limits) if limits else inf, bandwidth, bandwidth, device.processors)
+
+
+def fmean_log(values: list[float]) -> float:
+    """Return the geometric mean."""
+    return exp(sum(map(log, values)) / len(values))
+
+
+def published_flops(device: GpuType, dtype: str) -> float:
+    """Return FLOP/s of large products that users have published.
+
+    For a GPU without such figures, the share of the peak and the FLOP/s for a watt of its family hold, whichever is
+    less; for a family without any, the peak.
+    """
+    there = device.reaches.get(dtype)  # type: ignore[call-overload]
+    if there is not None:
+        return float(there) * 1e12
+    peak = peak_of(device, dtype)
+    family = [one for one in devices() if one.family == device.family and dtype in one.reaches]
+    if not family:
+        return peak
+    rates = [one.reaches[dtype] * 1e12 for one in family]  # type: ignore[index]
+    share = median(rate / peak_of(one, dtype) for one, rate in zip(family, rates, strict=True))
+    for_watt = median(rate / one.board_w for one, rate in zip(family, rates, strict=True))
+    return min(peak, share * peak, for_watt * device.board_w)
 
 
 def peak_of(device: GpuType, dtype: str) -> float:
@@ -47,3 +77,13 @@ def peak_of(device: GpuType, dtype: str) -> float:
     if dtype == "f32" and device.matrix_f32_tflops:
         return device.matrix_f32_tflops * 1e12
     return device.peak_flops(dtype)
+
+
+def memory_family(device: GpuType) -> str:
+    """Return the family with its kind of memory: GPUs of one generation are built in two processes by that."""
+    return f"{device.family} {memory_class(device)}"
+
+
+def memory_class(device: GpuType) -> str:
+    """Return hbm or gddr."""
+    return "hbm" if device.memory_kind.startswith("hbm") else "gddr"

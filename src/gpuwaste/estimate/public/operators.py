@@ -4,7 +4,7 @@ Dimensions follow from FLOPs and the numbers of elements of result and operands,
 inner dimension is FLOPs / 2 / result, and the batch is left x right / inner^2 / result.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -12,12 +12,15 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.estimate.program import DTYPE_BITS, UNKNOWN_KINDS, Op, Program
+from gpuwaste.estimate.program import DTYPE_BITS, UNKNOWN_KINDS, Dtype, Kind, Op, Program
 from gpuwaste.estimate.public.convolution_time import Convolutions
 from gpuwaste.estimate.public.product_time import Floats, Products
 
 PRODUCTS: Final = frozenset({"mm", "bmm", "conv1"})
 CONVOLUTIONS: Final = frozenset({"conv", "gconv"})
+ROWWISE: Final = frozenset({"softmax", "ln"})
+LONG_ROW: Final = 1024
+"""Elements of a row that one block of threads keeps."""
 _OPERANDS: Final = 3  # the result and two operands
 _LARGEST_KERNEL: Final = 11
 _IMAGE_DIMENSIONS: Final = 4
@@ -31,7 +34,7 @@ class StepWork:
 
     products: dict[str, list[Row]] = field(default_factory=dict)
     convolutions: dict[str, list[Row]] = field(default_factory=dict)
-    moved: Counter[str] = field(default_factory=Counter)
+    moved: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     launches: float = 0.0
     unknown: float = 0.0
     """Bytes and FLOPs of kernels that only their author knows."""
@@ -53,12 +56,12 @@ def convolutions_of(rows: Iterable[Row]) -> tuple[Convolutions, Floats]:
 
 def work_of(program: Program) -> StepWork:
     """Return what a step of the program executes; equal operations are added up."""
-    equal: Counter[tuple[str, str, float, float, tuple[tuple[int, ...], ...]]] = Counter()
+    equal: dict[tuple[Kind, Dtype, float, float, tuple[tuple[int, ...], ...]], float] = defaultdict(float)
     for op in program.ops:
-        equal[op.kind, op.dtype, op.flops, op.bytes_read + op.bytes_written, op.shapes] += op.trips  # type: ignore[assignment]
+        equal[op.kind, op.dtype, op.flops, op.bytes_read + op.bytes_written, op.shapes] += op.trips
     found = StepWork()
     for (kind, dtype, flops, moved, shapes), trips in equal.items():
-        _add(found, Op(kind=kind, dtype=dtype, flops=flops, bytes_read=moved, shapes=shapes, trips=float(trips)))  # type: ignore[arg-type]
+        _add(found, Op(kind=kind, dtype=dtype, flops=flops, bytes_read=moved, shapes=shapes, trips=trips))
     return found
 
 
@@ -77,7 +80,14 @@ def _add(work: StepWork, op: Op) -> None:
     elif op.kind == "sdpa" and op.flops:
         work.products.setdefault(op.dtype, []).extend((*each, op.trips) for each in _attention(op))
     else:
-        work.moved[op.kind] += op.trips * op.bytes_read  # type: ignore[assignment]
+        work.moved[moved_kind(op.kind, op.shapes[0][-1] if op.shapes and op.shapes[0] else 0)] += (
+            op.trips * op.bytes_read
+        )
+
+
+def moved_kind(kind: str, row: float) -> str:
+    """Return the kind under which the share of an operation is kept: long rows are read more than once."""
+    return f"{kind} long" if kind in ROWWISE and row > LONG_ROW else kind
 
 
 def _sizes(op: Op) -> list[float]:

@@ -24,13 +24,21 @@ _NAMES: Final = {"f32": "FP32", "tf32": "TF32", "f16": "half-precision", "bf16":
 
 
 def public_time(
-    program: Program, gpu: str, known: Coefficients | None = None, factors: Mapping[Part, float] | None = None
+    program: Program,
+    work: StepWork,
+    gpu: str,
+    known: Coefficients | None = None,
+    *,
+    factors: Mapping[Part, float] | None = None,
+    corrected_by: str = "",
 ) -> StepTime:
-    """Return the time of one step on a type of GPU; `factors` are a site's corrections of the parts."""
+    """Return the time of one step on a type of GPU; `work` is the program's.
+
+    `factors` are a site's corrections of the parts, from its measurements of the type `corrected_by`.
+    """
     device, known = find(gpu), known or shipped()
     if device is None:
         return StepTime(gpu=gpu, refused=_unknown_type(gpu))
-    work = work_of(program)
     refused = not_computable(program.unknown_trips, work.launches) or _custom(work)
     if refused:
         return StepTime(gpu=device.name, refused=refused)
@@ -41,29 +49,41 @@ def public_time(
     precision = _precision(parts, seconds)
     if precision in HALF and program.training:
         seconds *= known.half.training / _PASSES
-    width = width_of(device, precision, known, compiled=program.source in COMPILED)
+    if precision == "f32" and not factors:
+        seconds *= known.steps.get(device.name, 1.0)
+    width = width_of(device, precision, known, program)
     return StepTime(
         gpu=device.name,
         step_s=seconds + parts.uncovered,
         low_s=seconds * exp(-width),
         high_s=max(seconds * exp(width), work.launches * DISPATCH_S) + parts.uncovered,
-        basis=basis_of(device, precision, known, corrected=bool(factors)),
+        basis=basis_of(device, precision, known, corrected_by=corrected_by),
     )
 
 
-def width_of(device: GpuType, precision: str, known: Coefficients, *, compiled: bool) -> float:
+def public_parts(program: Program, gpu: str) -> Mapping[Part, float]:
+    """Return the seconds of a step by part; empty where there is no time."""
+    device = find(gpu)
+    work = work_of(program)
+    if device is None or program.unknown_trips or _custom(work):
+        return {}
+    parts = step_parts(work, device, shipped(), compiled=program.source in COMPILED)
+    return {} if parts.uncovered else parts.parts
+
+
+def width_of(device: GpuType, precision: str, known: Coefficients, program: Program) -> float:
     """Return the half width of the 90 % interval in the logarithm of time."""
     widths = known.widths
     if precision in HALF:
-        width = widths.half
+        width = widths.half_training if program.training else widths.half
     elif precision == "tf32":
         width = widths.tf32
     else:
-        width = widths.measured if device.name in known.measured else widths.unmeasured
-    return hypot(width, widths.compiled) if compiled else width
+        width = widths.measured if device.name in known.steps else widths.unmeasured
+    return hypot(width, widths.compiled) if program.source in COMPILED else width
 
 
-def basis_of(device: GpuType, precision: str, known: Coefficients, *, corrected: bool) -> str:
+def basis_of(device: GpuType, precision: str, known: Coefficients, *, corrected_by: str = "") -> str:
     """Return what the estimate rests on, in one line."""
     source = "timm" if precision in HALF | {"tf32"} else "neusight"
     measured = [gpu for gpu, sources in known.measured.items() if source in sources]
@@ -75,7 +95,7 @@ def basis_of(device: GpuType, precision: str, known: Coefficients, *, corrected:
         text = f"from public {name} measurements on {others} other GPUs; this GPU was not measured"
     if precision == "tf32":
         text += "; nobody has published TF32"
-    return f"{text}; corrected by this site's measurements" if corrected else text
+    return f"{text}; corrected by this site's measurements of {corrected_by}" if corrected_by else text
 
 
 def _precision(parts: StepParts, seconds: float) -> str:
@@ -88,10 +108,10 @@ def _precision(parts: StepParts, seconds: float) -> str:
 
 
 def _custom(work: StepWork) -> str:
-    share = work.unknown / (work.unknown + work.known)
+    share = work.unknown / max(work.unknown + work.known, 1.0)
     if share <= MAX_UNKNOWN:
         return ""
-    return f"kernels that only their author knows have {say_percent(share)} of the bytes and FLOPs: no time without calibration"
+    return f"kernels that only their author knows have {say_percent(share)} of the bytes and FLOPs: measure the program"
 
 
 def _uncovered(parts: StepParts, seconds: float) -> str:
