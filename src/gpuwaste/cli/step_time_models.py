@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, ModelError, UsageError
@@ -14,6 +14,7 @@ from gpuwaste.estimate.estimate_types import StepTime
 from gpuwaste.estimate.program import Program
 
 if TYPE_CHECKING:
+    from gpuwaste.core.bundle_registry import BundleRegistry
     from gpuwaste.estimate.time_bundle import TimeBundle
 
 
@@ -34,10 +35,21 @@ def step_times(program: Program, gpus: Iterable[str], models_dir: Path, family: 
         return {gpu: StepTime(gpu=gpu, refused=str(error)) for gpu in wanted}
 
 
-def show_times(bundle: "TimeBundle", *, as_json: bool) -> int:
-    """Print the card of a bundle as text or JSON. Raises ModelError where it has none."""
-    import json
+def show_times(registry: "BundleRegistry[Any, Any]", name: str | None, *, as_json: bool) -> int:
+    """Print the card of a bundle, or of the shipped model: by its name, or where no bundle is in use."""
+    from gpuwaste.cli.model_registry import bundle_named
+    from gpuwaste.cli.options import print_own
+    from gpuwaste.estimate.public.coefficients import shipped
+    from gpuwaste.estimate.public.public_card import NAME, public_card, public_card_text
 
+    if name == NAME or (name is None and registry.champion() is None):
+        print_own(public_card(shipped()), public_card_text, as_json=as_json)
+        return 0
+    return _show_bundle(bundle_named(registry, name), as_json=as_json)
+
+
+def _show_bundle(bundle: "TimeBundle", *, as_json: bool) -> int:
+    """Print the card of a bundle as text or JSON. Raises ModelError where it has none."""
     from gpuwaste.core.codec import convert
     from gpuwaste.core.errors import ParseError
     from gpuwaste.estimate.time_card import TimeCard, card_text

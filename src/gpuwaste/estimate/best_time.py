@@ -5,7 +5,7 @@ better on the same programs. Types that it has not measured, programs unlike all
 has measured nothing are answered by the public model, with the factors of the nearest measured type.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from gpuwaste.estimate.public.public_answer import public_time
 from gpuwaste.estimate.public.site_shift import Factors, factors_for
 from gpuwaste.estimate.step_time import step_time
 from gpuwaste.estimate.time_model import FitSupport, TimeModel
-from gpuwaste.slurm.gpu_types import find
+from gpuwaste.slurm.gpu_types import find, types_of
 
 
 class BestTimes:
@@ -27,7 +27,14 @@ class BestTimes:
         self._sums, self._work = op_sums(program), work_of(program)
 
     def on(self, gpu: str) -> StepTime:
-        """Return the time of one step on a type of GPU, or why there is none."""
+        """Return the time of one step on a type of GPU, or why there is none.
+
+        Of a name that may be several types it is that of the slowest, with the interval of all.
+        """
+        several = [] if find(gpu) or gpu in self._models else types_of(gpu)
+        return _of_several(gpu, [self._on(each.name) for each in several]) if several else self._on(gpu)
+
+    def _on(self, gpu: str) -> StepTime:
         public = self._public(gpu)
         if not self._models:
             return public
@@ -54,6 +61,16 @@ def _public_is_better(grounds: FitSupport) -> bool:
     return (
         grounds.public_error is not None and grounds.own_error is not None and grounds.public_error < grounds.own_error
     )
+
+
+def _of_several(name: str, times: Sequence[StepTime]) -> StepTime:
+    known = [each for each in times if each.step_s is not None]
+    if len(known) < len(times):
+        refused = next(each.refused for each in times if each.step_s is None)
+        return StepTime(gpu=name, refused=refused)
+    slowest = max(known, key=lambda each: each.step_s or 0.0)
+    fastest = min(known, key=lambda each: each.low_s or 0.0)
+    return replace(slowest, gpu=name, low_s=fastest.low_s, basis=f"{slowest.basis} (the slowest that {name} may be)")
 
 
 def _with_reason(public: StepTime, own: StepTime) -> StepTime:

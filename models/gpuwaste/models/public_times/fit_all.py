@@ -112,7 +112,7 @@ class Fits:
             convolution=ConvolutionShares(direct=1.0, winograd=1.0, transforms=0.2),
             watts=dict.fromkeys(POWER_FAMILIES, watts),
             bandwidth=_by_family(reached), moved=moved, steps={}, launch_s=LAUNCH_S,
-            half=HalfShares(products=0.6, convolutions=0.4, moved=1.0, training=3.0), widths=NO_WIDTHS,
+            half=HalfShares(products=0.6, convolutions=0.4, moved=1.0, training=3.0), widths=NO_WIDTHS, errors={},
         )  # fmt: skip
         return self._with_convolutions(self._with_half(known, without), without)
 

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from gpuwaste.estimate.public.coefficients import ProductShape
-from gpuwaste.estimate.public.device_rates import DeviceRates, peak_of
+from gpuwaste.estimate.public.device_rates import DeviceRates
 from gpuwaste.estimate.public.product_time import Products, product_seconds
 from gpuwaste.models.public_times.measured_operators import Timed
+from gpuwaste.slurm.gpu_rates import peak_of
 from gpuwaste.slurm.gpu_types import device
 
 Floats = NDArray[np.float64]

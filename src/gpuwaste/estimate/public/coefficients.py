@@ -83,6 +83,14 @@ class Widths(Struct, kw_only=True, frozen=True):
     """Added in squares where a compiler of its own choice of kernels runs the program (XLA)."""
 
 
+class PublicError(Struct, kw_only=True, frozen=True):
+    """Errors on steps of whole models, on GPUs that the fit had not seen."""
+
+    steps: Annotated[int, Meta(ge=1, description="Measured steps.")]
+    mean: Annotated[float, Meta(description="Mean absolute relative error.")]
+    inside: Annotated[float, Meta(description="Share inside the 90 % interval.")]
+
+
 class Coefficients(Struct, kw_only=True, frozen=True):
     """All that is shipped. Keys of families are GpuType.family, `hbm` and `gddr` are for the others."""
 
@@ -107,6 +115,8 @@ class Coefficients(Struct, kw_only=True, frozen=True):
     """Seconds that one operation takes at least."""
     half: HalfShares
     widths: Widths
+    errors: dict[str, PublicError]
+    """By case; see models/public_times/publish.py."""
 
     def shape_of(self, device: GpuType) -> ProductShape:
         """Return how products are divided on a GPU: as on the newest generation that was measured, if none is known."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.ledger.right_size.rule import GpuSpeed
+from gpuwaste.slurm.gpu_rates import published_flops
 from gpuwaste.slurm.gpu_types import GpuType, MigSize, devices, find, mig_memory_b, types_of
 
 _MIG: Final = re.compile(r"(?:(.{1,64})[_.:-])?([1-7]g\.[0-9]{1,3}gb)(?:[.+]me)?", re.IGNORECASE | re.DOTALL)
@@ -59,6 +60,7 @@ def is_slice(name: str) -> bool:
 def speed_of(smaller: GpuSize, larger: GpuSize) -> GpuSpeed:
     """Return the speed of one size compared with another: the lowest ratio over the number formats of both sheets.
 
+    Arithmetic is what users have published of large products: power limits small boards to half of their peak.
     Double precision is left out: few programs use it, and `slow_double` says where it decides.
     """
     formats = [kind for kind in _GENERAL if kind in smaller.device.tflops and kind in larger.device.tflops]
@@ -74,7 +76,7 @@ def slow_double(smaller: GpuSize, larger: GpuSize) -> bool:
 
 def _flops(size: GpuSize, kind: str) -> float:
     part = 1.0 if size.mig is None else size.mig.compute / size.device.mig_compute
-    return size.device.peak_flops(kind) * part
+    return (size.device.peak_flops(kind) if kind == "f64" else published_flops(size.device, kind)) * part
 
 
 def _bandwidth(size: GpuSize) -> float:
@@ -83,9 +85,11 @@ def _bandwidth(size: GpuSize) -> float:
 
 
 def _only(possible: Collection[GpuType], measured_b: int | None) -> GpuType | None:
+    """Return the type that is possible, the first of those that differ by their board only."""
     if measured_b is not None:
         possible = [each for each in possible if abs(each.memory_b - measured_b) <= _NEAR * measured_b]
-    return next(iter(possible)) if len(possible) == 1 else None
+    same = len({(each.family, each.memory_gib, each.processors) for each in possible}) == 1
+    return next(iter(possible)) if same else None
 
 
 def _smaller(table_b: int, measured_b: int | None) -> int:
