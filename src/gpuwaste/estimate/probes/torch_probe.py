@@ -40,7 +40,7 @@ VIEWS = {"view", "_unsafe_view", "t", "transpose", "permute", "expand", "as_stri
          "unsqueeze", "squeeze", "alias", "detach", "reshape", "_reshape_alias", "unbind", "chunk", "diagonal",
          "split_with_sizes", "lift_fresh", "view_as_real", "view_as_complex", "unfold"}  # fmt: skip
 KINDS = {
-    "elem": ("dropout_backward",),
+    "elem": ("dropout_backward", "masked_fill"),
     "bn": ("batch_norm", "cudnn_batch_norm"), "ln": ("layer_norm", "group_norm", "rms_norm"),
     "softmax": ("softmax", "logsumexp"), "sdpa": ("scaled_dot_product", "flash_attention", "efficient_attention"),
     "act": ("relu", "gelu", "silu", "sigmoid", "tanh", "hardtanh", "hardswish", "elu", "threshold", "mish"),
