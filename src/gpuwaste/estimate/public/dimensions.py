@@ -47,7 +47,7 @@ def product(op: Op) -> Row:
         batch = left * right / inner**2 / result
         rows = left / inner / max(1.0, round(batch))
         if _whole(batch) and _whole(rows) and _whole(result / round(batch) / rows):
-            return round(batch), rows, inner, result / round(batch) / rows, element_b(op)
+            return float(round(batch)), rows, inner, result / round(batch) / rows, element_b(op)
     rows = min(result, max(1.0, size_of(op.shapes[1]) / inner))
     return 1.0, rows, inner, result / rows, element_b(op)
 
@@ -89,7 +89,7 @@ class _Convolved:
     @property
     def strided(self) -> float:
         """1 where Winograd's method is not possible: strides, kernels that are no square."""
-        if len(self.places) != _PLANE or len(set(self.kernel)) > 1:
+        if not len(self.places) == len(self.given) == len(self.kernel) == _PLANE or len(set(self.kernel)) > 1:
             return 1.0
         zipped = zip(self.given, self.places, self.kernel, strict=True)
         return float(any(given > place + side - 1 for given, place, side in zipped))
@@ -111,17 +111,8 @@ def convolution(op: Op) -> list[Row]:
     plane, columns = (which.given, which.inputs) if which.order == "input" else (which.places, which.outputs)
     height, width = plane if len(plane) == _PLANE else (prod(plane), 1)
     channels = max(1e-3, half / which.images / height / width / columns / points)
-    row = (
-        float(which.images),
-        float(height),
-        float(width),
-        channels,
-        float(columns),
-        points,
-        which.strided,
-        element_b(op),
-    )
-    return [row] * times
+    places = float(which.images), float(height), float(width)
+    return [(*places, channels, float(columns), points, which.strided, element_b(op))] * times
 
 
 def pointwise(op: Op) -> list[Row]:
@@ -147,7 +138,7 @@ def _convolved(op: Op) -> tuple[int, _Convolved] | None:
             one
             for pair in permutations(shapes[1:], 2)
             for order in _ORDERS
-            if (one := _fitted(order, (shapes[0], *pair), op.flops / 2 / times)) is not None
+            if (one := _fitted(order, (shapes[0], *pair), max(1.0, op.flops / 2 / times))) is not None
         )
         best = min(tried, key=lambda one: one.key, default=None)
         if best is not None and (times > 1 or best.unlike < log(2) - _NEAR):
@@ -158,7 +149,7 @@ def _convolved(op: Op) -> tuple[int, _Convolved] | None:
 def _fitted(order: str, arrays: tuple[Shape, Shape, Shape], half: float) -> _Convolved | None:
     """Return the convolution if the arrays can be Y, X and K in this order."""
     y, x, k = (arrays[place] for place in _ORDERS[order])
-    if not len(y) == len(x) == len(k) > _PLANE:
+    if min(len(y), len(x)) < _PLANE or len(k) <= _PLANE:
         return None
     fits = []
     for outputs in set(y) & set(k):
@@ -171,6 +162,9 @@ def _fitted(order: str, arrays: tuple[Shape, Shape, Shape], half: float) -> _Con
             kernel = _without(filters, inputs)
             inside = k.count(outputs) > 1 or outputs not in {k[0], k[-1]}
             plane = _without(places, images)
+            if len(plane) < len(given) and prod(plane) == prod(given):  # a reshaped array has the form it is stored in
+                plane = given
+            given = plane if len(given) < len(plane) and prod(plane) == prod(given) else given
             fits.append(_Convolved(order, plane, given, kernel, images, inputs, outputs, unlike, inside))
     return min(fits, key=lambda one: one.key, default=None)
 
