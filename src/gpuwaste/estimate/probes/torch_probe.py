@@ -78,7 +78,10 @@ def as_on_gpu() -> Any:
 
 
 def dropout(  # the parameters are those of torch
-    input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False  # noqa: A002
+    input: torch.Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,  # noqa: A002
 ) -> torch.Tensor:
     """Drop elements in one operation."""
     if not training or inplace or not 0 < p < 1 or not input.numel():
