@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.public_data import public
+from tools.data.places import find
 
 from gpuwaste.estimate.program import OpSum, Program, by_kind, op_sums
 from gpuwaste.estimate.public.operators import work_of
@@ -38,7 +38,9 @@ def _graphs(archive: Path) -> OpGraphs:
 
 
 def _program(case: str) -> Program:
-    archive = public("profiles/neusight/opgraphs.tar.xz")
+    archive = find("profiles/neusight/opgraphs.tar.xz")
+    if archive is None:
+        pytest.skip("no profiles/neusight here: `make data` does not fetch it")
     return _graphs(archive).program(case, SIZES[case.split("-", maxsplit=1)[0]][0])
 
 

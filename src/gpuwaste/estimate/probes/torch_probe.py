@@ -78,10 +78,10 @@ def as_on_gpu() -> Any:
 
 
 def dropout(  # the parameters are those of torch
-    input: torch.Tensor,
+    input: torch.Tensor,  # noqa: A002
     p: float = 0.5,
     training: bool = True,
-    inplace: bool = False,  # noqa: A002
+    inplace: bool = False,
 ) -> torch.Tensor:
     """Drop elements in one operation."""
     if not training or inplace or not 0 < p < 1 or not input.numel():
