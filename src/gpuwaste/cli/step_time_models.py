@@ -38,12 +38,13 @@ def step_times(program: Program, gpus: Iterable[str], models_dir: Path, family: 
 def show_times(registry: "BundleRegistry[Any, Any]", name: str | None, *, as_json: bool) -> int:
     """Print the card of a bundle, or of the shipped model: by its name, or where no bundle is in use."""
     from gpuwaste.cli.model_registry import bundle_named
-    from gpuwaste.cli.options import print_own
     from gpuwaste.estimate.public.coefficients import shipped
     from gpuwaste.estimate.public.public_card import NAME, public_card, public_card_text
+    from gpuwaste.show.machine_formats import to_json
 
     if name == NAME or (name is None and registry.champion() is None):
-        print_own(public_card(shipped()), public_card_text, as_json=as_json)
+        card = public_card(shipped())
+        sys.stdout.write(to_json(card.to_json()) if as_json else public_card_text(card))
         return 0
     return _show_bundle(bundle_named(registry, name), as_json=as_json)
 

@@ -91,4 +91,15 @@ def test_a_probe_is_python_that_needs_its_framework_alone(framework: str, capsys
     }
     imported |= {str(node.module).split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert framework in imported
-    assert imported <= {framework, "argparse", "importlib", "json", "sys", "weakref", "contextlib", "math", "typing"}
+    assert imported <= {
+        framework,
+        "argparse",
+        "importlib",
+        "json",
+        "sys",
+        "weakref",
+        "contextlib",
+        "math",
+        "typing",
+        "unittest",
+    }

@@ -23,6 +23,7 @@ import weakref
 from contextlib import nullcontext
 from math import prod
 from typing import Any
+from unittest import mock
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -39,6 +40,7 @@ VIEWS = {"view", "_unsafe_view", "t", "transpose", "permute", "expand", "as_stri
          "unsqueeze", "squeeze", "alias", "detach", "reshape", "_reshape_alias", "unbind", "chunk", "diagonal",
          "split_with_sizes", "lift_fresh", "view_as_real", "view_as_complex", "unfold"}  # fmt: skip
 KINDS = {
+    "elem": ("dropout_backward", "masked_fill"),
     "bn": ("batch_norm", "cudnn_batch_norm"), "ln": ("layer_norm", "group_norm", "rms_norm"),
     "softmax": ("softmax", "logsumexp"), "sdpa": ("scaled_dot_product", "flash_attention", "efficient_attention"),
     "act": ("relu", "gelu", "silu", "sigmoid", "tanh", "hardtanh", "hardswish", "elu", "threshold", "mish"),
@@ -53,21 +55,46 @@ KINDS = {
     "copy": ("copy", "clone", "cat", "stack", "fill", "zero", "ones", "empty", "full", "arange", "pad", "repeat",
              "flip", "roll", "constant", "slice_backward", "select_backward", "tril", "triu", "new_"),
 }  # fmt: skip
-ORDER = (
-    "scatter",
-    "sdpa",
-    "bn",
-    "ln",
-    "softmax",
-    "act",
-    "window",
-    "gather",
-    "sort",
-    "solve",
-    "random",
-    "copy",
-    "reduce",
-)
+ORDER = ("elem", "scatter", "sdpa", "bn", "ln", "softmax", "act", "window", "gather", "sort", "random", "copy",
+         "reduce", "solve")  # fmt: skip
+UNWRITTEN = ("empty", "new_empty")
+"""Beginnings of names of operations that only take memory."""
+SHAPED = ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full")
+"""Operations that read the shape of their argument and no contents."""
+OVERWRITES = ("copy_", "fill_", "zero_", "bernoulli_", "normal_", "uniform_", "random_", "exponential_")
+"""Operations in place that do not read what they change."""
+
+
+FUSED = torch.nn.functional.scaled_dot_product_attention
+UNFUSED = torch.nn.functional.dropout
+
+
+def as_on_gpu() -> Any:
+    """Replace dropout by what a GPU runs: one operation with a mask of bytes, and nothing of its own in attention.
+
+    On the CPU torch makes a mask of floating-point numbers in several operations, and does not fuse such attention.
+    """
+    return mock.patch.multiple(torch.nn.functional, dropout=dropout, scaled_dot_product_attention=fused_attention)
+
+
+def dropout(  # the parameters are those of torch
+    input: torch.Tensor,  # noqa: A002
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> torch.Tensor:
+    """Drop elements in one operation."""
+    if not training or inplace or not 0 < p < 1 or not input.numel():
+        return UNFUSED(input, p, training, inplace)
+    return torch.native_dropout(input, p, training)[0]
+
+
+def fused_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0,  # noqa: ARG001
+    *args: Any, **kwargs: Any,
+) -> torch.Tensor:  # fmt: skip
+    """Attend without dropout."""
+    return FUSED(query, key, value, attn_mask, 0.0, *args, **kwargs)
 
 
 class Recorder(TorchDispatchMode):
@@ -102,8 +129,8 @@ class Recorder(TorchDispatchMode):
         given = [each for each in tree_flatten((args, kwargs or {}))[0] if isinstance(each, torch.Tensor)]
         made = [each for each in tree_flatten(result)[0] if isinstance(each, torch.Tensor)]
         changed = made or (tree_flatten(args[0])[0] if name.endswith("_") and args else [])  # in place, returns nothing
-        if name not in VIEWS and changed:
-            self.ops.append(describe(name, str(func), args, given, changed))
+        if changed and name not in VIEWS and not name.startswith(UNWRITTEN):
+            self.ops += describe(name, str(func), args, given, changed)
         for tensor in made:
             self.know(tensor, "temporary")
         return result
@@ -122,30 +149,67 @@ def size(tensor: torch.Tensor) -> int:
     return int(min(tensor.numel() * tensor.element_size(), tensor.untyped_storage().nbytes()))
 
 
-def describe(name: str, full: str, args: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> dict[str, Any]:
-    """Return an operation in the neutral form."""
+def describe(
+    name: str, full: str, args: Any, given: list[torch.Tensor], made: list[torch.Tensor]
+) -> list[dict[str, Any]]:
+    """Return an operation in the neutral form: one, or one for each gradient of a convolution."""
     kind, flops = kind_of(name, full), 0.0
-    shapes = [list(made[0].shape), *(list(each.shape) for each in given[:4])]
+    operands = given[:4]
+    if name == "convolution_backward":
+        return gradients(name, args, made)
     if name in MATMULS:
         operands = given[-2:]
-        inner = operands[0].shape[-1]
-        flops = 2.0 * made[0].numel() * inner
+        flops = 2.0 * made[0].numel() * operands[0].shape[-1]
         kind = "bmm" if len(operands[0].shape) > 2 else "mm"
-        shapes = [list(made[0].shape), *(list(each.shape) for each in operands)]
-    elif name in {"convolution", "convolution_backward", "_convolution", "cudnn_convolution"}:
+    elif name in {"convolution", "_convolution", "cudnn_convolution"}:
         kind, flops = convolution(name, args, made)
     elif kind == "sdpa":
         flops = attention(name, given)
-    read = sum(size(each) for each in given)
-    if kind == "gather":
-        read = sum(size(each) for each in made) + sum(size(each) for each in given[1:])
     main = given[-1] if name in MATMULS else (given[0] if given else made[0])
-    dtype = DTYPES.get(main.dtype, "f8" if "float8" in str(main.dtype) else "other")
+    return [entry(kind, name, main, flops, (*moved(kind, name, args, given, made), [made[0], *operands]))]
+
+
+def entry(kind: str, name: str, main: torch.Tensor, flops: float, arrays: tuple[int, int, Any]) -> dict[str, Any]:
+    """Return an operation's fields; `main` has its element type, `arrays` are bytes read, written, and the arrays."""
+    read, written, shaped = arrays
     return {
-        "kind": kind, "name": name[:200], "dtype": dtype,
-        "flops": flops, "bytes_read": float(read), "bytes_written": float(sum(size(each) for each in made)),
-        "shapes": shapes,
+        "kind": kind, "name": name[:200],
+        "dtype": DTYPES.get(main.dtype, "f8" if "float8" in str(main.dtype) else "other"),
+        "flops": flops, "bytes_read": float(read), "bytes_written": float(written),
+        "shapes": [list(each.shape) for each in shaped],
     }  # fmt: skip
+
+
+def moved(kind: str, name: str, args: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> tuple[int, int]:
+    """Return bytes that an operation reads and writes."""
+    written = sum(size(each) for each in made)
+    if name in SHAPED:
+        return 0, written
+    if kind == "gather":
+        return written + sum(size(each) for each in given[1:]), written
+    if name.removeprefix("_foreach_") in OVERWRITES:
+        given = given[len(tree_flatten(args[0])[0]) :]
+    elif name.startswith("nll_loss"):  # one number of each row
+        given = given[2:] if name.endswith("backward") else given[1:]
+    elif kind == "scatter" and name.endswith("_"):  # in place: rows that the indexes name
+        given = given[1:]
+        written = max((size(each) for each in given), default=0)
+    return sum(size(each) for each in given), written
+
+
+def gradients(name: str, args: Any, made: list[torch.Tensor]) -> list[dict[str, Any]]:
+    """Return the gradients of a convolution by its input, its filters and its bias, those that are computed."""
+    output, given, weight, *_, wanted = args
+    kind, flops = convolution(name, args, made)
+    forms = ((kind, flops, (output, weight)), (kind, flops, (given, output)), ("reduce", 0.0, (output,)))
+    results = iter(made)
+    found = []
+    for asked, (kind, flops, reads) in zip(wanted, forms, strict=True):
+        result = next(results, None) if asked else None
+        if result is not None:
+            read = sum(size(each) for each in reads)
+            found.append(entry(kind, name, output, flops, (read, size(result), [result, *reads])))
+    return found
 
 
 def kind_of(name: str, full: str) -> str:
@@ -157,7 +221,7 @@ def kind_of(name: str, full: str) -> str:
 
 
 def convolution(name: str, args: Any, made: list[torch.Tensor]) -> tuple[str, float]:
-    """Return kind and FLOPs: each result element is a sum over one filter; backward once for each gradient."""
+    """Return kind and FLOPs: each result element is a sum over one filter; backward those of one gradient."""
     backward = name == "convolution_backward"
     weight = args[2] if backward else args[1]
     positions = args[0] if backward else made[0]
@@ -166,8 +230,6 @@ def convolution(name: str, args: Any, made: list[torch.Tensor]) -> tuple[str, fl
     spatial = prod(weight.shape[2:])
     elements = args[1 if backward else 0].numel() if transposed else positions.numel()
     flops = 2.0 * elements * prod(weight.shape[1:])
-    if backward:
-        flops *= sum(bool(each) for each in args[10][:2])
     if groups > 1:
         return ("dwconv" if weight.shape[1] == 1 else "gconv"), flops
     return ("conv1" if spatial == 1 else "conv"), flops
@@ -209,14 +271,15 @@ def written(options: argparse.Namespace, batch: int | None) -> dict[str, Any]:
             if group.get("foreach", False) is None and not group.get("fused"):
                 group["foreach"] = True  # as torch does by itself on a GPU; it needs more memory
         if parts.get("loss"):
-            step(parts, optimizer)
+            with as_on_gpu():
+                step(parts, optimizer)
         recorder = Recorder()
         state = [each for each in tree_flatten(dict(optimizer.state) if optimizer else {})[0] if torch.is_tensor(each)]
         kept = [*model.parameters(), *model.buffers(), *tree_flatten(parts["inputs"])[0], *state]
         for tensor in kept:
             if torch.is_tensor(tensor):
                 recorder.know(tensor, "parameter")
-        with recorder:
+        with as_on_gpu(), recorder:
             output = step(parts, optimizer)
         for tensor in tree_flatten(output)[0]:
             if (

@@ -35,7 +35,7 @@ def public_card(known: Coefficients) -> PublicCard:
     )  # fmt: skip
 
 
-def public_card_text(card: PublicCard, _: object = None) -> str:
+def public_card_text(card: PublicCard) -> str:
     """Return the card as Markdown."""
     rows = [
         (case, str(one.steps), f"{100 * one.mean:.1f} %", f"{100 * one.inside:.1f} %")

@@ -8,7 +8,8 @@ from typing import Final
 from gpuwaste.estimate.public.coefficients import Coefficients, ConvolutionShares, Part
 from gpuwaste.estimate.public.convolution_time import convolution_seconds
 from gpuwaste.estimate.public.device_rates import HALF, DeviceRates, rates_of
-from gpuwaste.estimate.public.operators import Row, StepWork, convolutions_of, products_of
+from gpuwaste.estimate.public.dimensions import Row
+from gpuwaste.estimate.public.operators import StepWork, convolutions_of, products_of
 from gpuwaste.estimate.public.product_time import product_seconds
 from gpuwaste.slurm.gpu_types import GpuType
 

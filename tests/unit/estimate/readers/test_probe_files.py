@@ -34,6 +34,18 @@ def test_a_convolution_forward_and_backward() -> None:
     assert {"bn", "act", "window"} <= kinds.keys()
 
 
+def test_the_gradients_of_a_convolution_are_three() -> None:
+    """By its input, its filters and its bias; dropout is one operation with a mask of bytes, and one backward."""
+    program = read_program(RECORDED / "torch-gradients.json")
+    gradients = [each for each in program.ops if each.name == "convolution_backward"]
+    assert [each.kind for each in gradients].count("reduce") == 4
+    stride = [each for each in gradients if (32, 16, 3, 3) in each.shapes]
+    assert {each.flops for each in stride} == {2 * 8 * 32 * 16 * 16 * 16 * 9}
+    assert {each.bytes_written for each in stride} == {4 * 8 * 16 * 32 * 32, 4 * 32 * 16 * 9}
+    dropped = [each.bytes_read + each.bytes_written for each in program.ops if "dropout" in each.name]
+    assert dropped == [2.25 * 4 * 8 * 64 * 8 * 8] * 2
+
+
 def test_attention_counts_as_one_operation() -> None:
     """4 x 8 heads of 32 x 8: two products forward, five backward; the embedding is a gather and a scatter."""
     kinds = by_kind(op_sums(read_program(RECORDED / "torch-attention.json")))
