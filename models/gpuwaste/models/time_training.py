@@ -12,6 +12,7 @@ from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError
 from gpuwaste.estimate.calibrate.calibration_folder import read_facts
 from gpuwaste.estimate.calibrate.calibration_records import Record, read_records
 from gpuwaste.estimate.program import OpSum, Program, op_sums
+from gpuwaste.estimate.program_memory import CONTEXTS_B
 from gpuwaste.estimate.public.coefficients import Part
 from gpuwaste.estimate.public.public_answer import public_parts
 from gpuwaste.estimate.reading import read_program
@@ -41,6 +42,8 @@ class Calibrated:
     """Of each program, the public model's seconds by part; empty where the table has no such GPU."""
     left_out: Counter[str]
     hardware: str
+    contexts_b: tuple[int, int, int] | None
+    """Least, median and most of what the processes needed besides their arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ def _calibrated(folders: Sequence[Path], read: Reader, step: Callable[[], object
     """Return the directories' measurements, merged by type, the type with the most programs first."""
     rows: dict[str, list[tuple[Mapping[str, OpSum], str, float, bool]]] = {}
     parts: dict[str, list[Parts]] = {}
+    contexts: dict[str, list[int]] = {}
     left_out: dict[str, Counter[str]] = {}
     hardware: dict[str, Counter[str]] = {}
     for folder in folders:
@@ -123,6 +127,7 @@ def _calibrated(folders: Sequence[Path], read: Reader, step: Callable[[], object
             rows.setdefault(gpu, []).append(_row(record, op_sums(program)))
             parts.setdefault(gpu, []).append(public_parts(program, gpu))
             hardware.setdefault(gpu, Counter())[record.hardware] += 1
+            contexts.setdefault(gpu, []).extend([] if record.context_b is None else [record.context_b])
         step()
     if not rows:
         told = "; ".join(f"{gpu}: {dict(why)}" for gpu, why in left_out.items())
@@ -134,6 +139,7 @@ def _calibrated(folders: Sequence[Path], read: Reader, step: Callable[[], object
             tuple(parts[gpu][:MAX_PROGRAMS]),
             left_out[gpu],
             _hardware(hardware[gpu]),
+            _spread(contexts[gpu]),
         )
         for gpu, of in rows.items()
     ]
@@ -151,6 +157,12 @@ def _name_of(gpu: str) -> str:
     return gpu if device is None else device.name
 
 
+def _spread(contexts_b: list[int]) -> tuple[int, int, int] | None:
+    """Return the least, the median and the most, without those that cannot be one process's; None without any."""
+    known = sorted(each for each in contexts_b if CONTEXTS_B[0] <= each <= CONTEXTS_B[1])
+    return (known[0], known[len(known) // 2], known[-1]) if known else None
+
+
 def _hardware(seen: Counter[str]) -> str:
     return "; ".join(text for text, _ in seen.most_common(_NAMED) if text)
 
@@ -161,7 +173,9 @@ def _models(calibrated: Sequence[Calibrated], seed: int, step: Callable[[], obje
         model = _scaled(models, each) if len(each.rows) < MIN_ROWS else None
         if model is None:
             model = fit_model(each.gpu, each.rows, seed=seed)
-        models[each.gpu] = replace(model, grounds=replace(model.grounds, hardware=each.hardware))
+        models[each.gpu] = replace(
+            model, grounds=replace(model.grounds, hardware=each.hardware, contexts_b=each.contexts_b)
+        )
         step()
     return models
 

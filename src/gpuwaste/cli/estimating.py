@@ -8,13 +8,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from gpuwaste.cli.estimate_choices import MAX_LISTED, choices_document, of_several
-from gpuwaste.cli.step_time_models import step_times
+from gpuwaste.cli.step_time_models import measured_overheads, step_times
 from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import ON_MIG
 from gpuwaste.estimate.estimate_types import EstimateDocument, EstimatedProgram, EstimateOnGpu, StepTime
 from gpuwaste.estimate.program import UNKNOWN_KINDS, Program, op_sums
-from gpuwaste.estimate.program_memory import PREALLOCATED, Fit, MemoryEstimate, estimate_memory, fits
+from gpuwaste.estimate.program_memory import ASSUMED, PREALLOCATED, Fit, MemoryEstimate, Overhead, estimate_memory, fits
 from gpuwaste.estimate.reading import read_programs
 from gpuwaste.slurm.gpu_links import site_links
 from gpuwaste.slurm.gpu_types import GpuType, devices, site_prices, types_asked
@@ -55,7 +55,7 @@ def estimate_and_tell(options: argparse.Namespace) -> int:
     if next(found, None) is not None:
         raise UsageError(f"{file}: holds several batch sizes: compare them with --goal cheapest")
     times = step_times(program, [each.name for each in wanted or devices()], models_dir, options.family)
-    document = estimate_document(program, wanted, options.steps, times)
+    document = estimate_document(program, wanted, options.steps, times, measured_overheads(models_dir))
     document = replace(document, notes=[*of_several(asked), *document.notes])
     print_own(document, estimate_text, as_json=options.json)
     return 0
@@ -69,11 +69,19 @@ def _named_programs(files: Sequence[Path]) -> Iterator[tuple[str, Program]]:
 
 
 def estimate_document(
-    program: Program, wanted: list[GpuType], steps: int | None, times: Mapping[str, StepTime]
+    program: Program,
+    wanted: list[GpuType],
+    steps: int | None,
+    times: Mapping[str, StepTime],
+    overheads: Mapping[str, Overhead] | None = None,
 ) -> EstimateDocument:
-    """Return the estimates of a program on the requested GPU types, all where none is named; `times` by their names."""
-    memory = estimate_memory(program)
-    places = fits(memory, wanted or devices())
+    """Return the estimates of a program on the requested GPU types, all where none is named; `times` by their names.
+
+    `overheads` are the contexts that this site has measured, by type.
+    """
+    contexts = overheads or {}
+    memory = estimate_memory(program, contexts.get(wanted[0].name, ASSUMED) if len(wanted) == 1 else ASSUMED)
+    places = fits(memory, wanted or devices(), contexts)
     gpus = [_on_gpu(place, times[place.gpu], steps) for place in places]
     only = gpus[0] if len(wanted) == 1 else None
     return EstimateDocument(
@@ -82,6 +90,9 @@ def estimate_document(
         memory_low_b=memory.low_b,
         memory_high_b=memory.high_b,
         program_b=memory.program_b,
+        program_low_b=memory.program_low_b,
+        program_high_b=memory.program_high_b,
+        context_b=memory.memory_b - memory.program_b,
         steps=steps,
         step_s=only.step_s if only else None,
         run_s=only.run_s if only else None,

@@ -15,6 +15,7 @@ from gpuwaste.estimate.program import Program
 
 if TYPE_CHECKING:
     from gpuwaste.core.bundle_registry import BundleRegistry
+    from gpuwaste.estimate.program_memory import Overhead
     from gpuwaste.estimate.time_bundle import TimeBundle
 
 
@@ -33,6 +34,19 @@ def step_times(program: Program, gpus: Iterable[str], models_dir: Path, family: 
         return {gpu: times.on(gpu) for gpu in wanted}
     except GpuwasteError as error:
         return {gpu: StepTime(gpu=gpu, refused=str(error)) for gpu in wanted}
+
+
+def measured_overheads(models_dir: Path) -> "Mapping[str, Overhead]":
+    """Return what processes need besides their arrays, by GPU type, as this site's calibrations have measured it."""
+    from gpuwaste.cli.programs import load_program
+    from gpuwaste.estimate.program_memory import measured_overhead
+
+    try:
+        bundles = load_program("gpuwaste.estimate.time_bundle", "predict", "this host")
+        contexts = bundles.contexts_in_use(models_dir)
+    except GpuwasteError:
+        return {}
+    return {gpu: measured_overhead(gpu, *of) for gpu, of in contexts.items()}
 
 
 def show_times(registry: "BundleRegistry[Any, Any]", name: str | None, *, as_json: bool) -> int:

@@ -34,10 +34,11 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
     )
     lines += look.heading("GPU memory")
     need = f"{format_size(document.memory_low_b)} to {format_size(document.memory_high_b)}"
-    lines += look.bullet(
-        f"{format_size(document.memory_b)} ({need}); the arrays of the program take {format_size(document.program_b)}"
-    )
-    lines += [line for part in document.basis.split("; ") if part for line in look.bullet(part)]
+    own = f"{format_size(document.program_low_b)} to {format_size(document.program_high_b)}"
+    lines += look.bullet(f"{format_size(document.memory_b)} ({need}) in all")
+    lines += look.bullet(f"{format_size(document.program_b)} ({own}) for the arrays of the program")
+    lines += look.bullet(f"{format_size(document.context_b)} for its process besides, whatever the size of the program")
+    lines += [line for part in _memory_basis(document).split("; ") if part for line in look.bullet(part)]
     lines += look.heading("Where it fits")
     many = len({each.gpu for each in document.gpus}) > _MANY
     lines += _table([each for each in document.gpus if not many or not each.mig], look)
@@ -54,6 +55,12 @@ def estimate_text(document: EstimateDocument, look: Look) -> str:
     if document.refused:
         noted += look.bullet(f"no time: {document.refused}")
     return "\n".join([*lines, *look.heading("Notes"), *noted] if noted else lines) + "\n"
+
+
+def _memory_basis(document: EstimateDocument) -> str:
+    """Return the basis without that of the time, which is printed below the table."""
+    times = {each.basis for each in document.gpus if each.basis}
+    return document.basis.removesuffix(f"; {times.pop()}") if len(times) == 1 else document.basis
 
 
 def _bases(gpus: Sequence[EstimateOnGpu]) -> dict[str, list[str]]:

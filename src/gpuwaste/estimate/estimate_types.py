@@ -47,6 +47,9 @@ class EstimateDocument(Document, kw_only=True, frozen=True):
     memory_low_b: Bytes
     memory_high_b: Bytes
     program_b: Annotated[int, Meta(description="Bytes without context and workspaces.")]
+    program_low_b: Bytes = 0
+    program_high_b: Bytes = 0
+    context_b: Annotated[int, Meta(description="Bytes of the process besides its arrays: CUDA context, libraries.")] = 0
     steps: Annotated[int | None, Meta(description="Steps of the run, as requested; null: not requested.")] = None
     step_s: MaybeSeconds = None
     run_s: MaybeSeconds = None

@@ -4,9 +4,11 @@ Ranges without a compiler's figure are those observed on 40 programs compiled fo
 those of torch and ONNX are assumed, and the basis states that.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from gpuwaste.core.units import format_size
 from gpuwaste.estimate.program import Program, peak_b
 from gpuwaste.slurm.gpu_types import GIB, GpuType, devices, mig_memory_b
 
@@ -26,13 +28,15 @@ class Overhead:
     basis: str
 
 
+CONTEXTS_B: Final = (32 * MIB, 4 * GIB)
+"""The least and the most that counts as the context and libraries of one process: other figures are of several."""
 ASSUMED: Final = Overhead(GIB // 2, GIB // 4, GIB, "CUDA context assumed: 0.25 to 1 GiB, not measured here")
 """Without calibration. cuBLAS keeps up to 32 MiB of workspace on Hopper, which the upper end includes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes of GPU memory, and their basis."""
+    """Bytes of GPU memory, and their basis: those of the program, and what its process needs besides."""
 
     memory_b: int
     low_b: int
@@ -40,6 +44,9 @@ class MemoryEstimate:
     program_b: int
     """Without context and workspaces."""
     basis: str
+    program_low_b: int = 0
+    program_high_b: int = 0
+    program_basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +83,26 @@ def estimate_memory(program: Program, overhead: Overhead = ASSUMED) -> MemoryEst
     if program.compiled is None and program.source != "torch":
         high += 32 * MIB  # a workspace of cuBLAS, if the compiler uses cuBLAS
     target = program.compiled.target if program.compiled is not None else ""
-    return MemoryEstimate(
-        memory_b=need + overhead.context_b,
-        low_b=low + overhead.low_b,
-        high_b=high + overhead.high_b,
-        program_b=need,
-        basis=f"{found.basis.format(target=target)}; {overhead.basis}",
+    basis = found.basis.format(target=target)
+    own = MemoryEstimate(0, 0, 0, need, "", program_low_b=low, program_high_b=high, program_basis=basis)
+    return with_overhead(own, overhead)
+
+
+def with_overhead(estimate: MemoryEstimate, overhead: Overhead) -> MemoryEstimate:
+    """Return the estimate of the same program with another context."""
+    return replace(
+        estimate,
+        memory_b=estimate.program_b + overhead.context_b,
+        low_b=estimate.program_low_b + overhead.low_b,
+        high_b=estimate.program_high_b + overhead.high_b,
+        basis=f"{estimate.program_basis}; {overhead.basis}",
     )
+
+
+def measured_overhead(gpu: str, low_b: int, middle_b: int, high_b: int) -> Overhead:
+    """Return what processes needed besides their arrays in a calibration of a GPU type."""
+    between = f"{format_size(low_b)} to {format_size(high_b)}"
+    return Overhead(middle_b, low_b, high_b, f"CUDA context: {between} in this site's calibration of {gpu}")
 
 
 def _range(program: Program) -> _Range:
@@ -102,10 +122,18 @@ def verdict(estimate: MemoryEstimate, capacity_b: int) -> FitVerdict:
     return "does not fit" if estimate.low_b > capacity_b else "too close to tell"
 
 
-def fits(estimate: MemoryEstimate, of: list[GpuType] | None = None) -> list[Fit]:
-    """Return the verdict for each GPU type, and for each size of MIG instance it can be divided into."""
+def fits(
+    estimate: MemoryEstimate, of: list[GpuType] | None = None, overheads: Mapping[str, Overhead] | None = None
+) -> list[Fit]:
+    """Return the verdict for each GPU type, and for each size of MIG instance it can be divided into.
+
+    `overheads` are measured ones by type; a type without one keeps the estimate's own.
+    """
     found: list[Fit] = []
+    whole = estimate
     for device in devices() if of is None else of:
+        measured = (overheads or {}).get(device.name)
+        estimate = whole if measured is None else with_overhead(whole, measured)
         found.append(Fit(device.name, "", device.memory_b, verdict(estimate, device.memory_b)))
         for size in device.mig:
             capacity = mig_memory_b(device, size)

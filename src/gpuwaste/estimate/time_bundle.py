@@ -262,6 +262,13 @@ class TimesRegistry(BundleRegistry[TimesManifest, TimeBundle]):
         return bundle
 
 
+def contexts_in_use(models_dir: Path) -> Mapping[str, tuple[int, int, int]]:
+    """Return least, median and most of what processes needed besides their arrays, by GPU type. Raises ModelError."""
+    directory = TimesRegistry(models_dir).champion()
+    types = {} if directory is None else load_times(directory).manifest.types
+    return {gpu: grounds.contexts_b for gpu, grounds in types.items() if grounds.contexts_b}
+
+
 def times_in_use(models_dir: Path) -> Mapping[str, TimeModel]:
     """Return the models of the bundle in use by type of GPU, none if none was promoted. Raises ModelError."""
     directory = TimesRegistry(models_dir).champion()

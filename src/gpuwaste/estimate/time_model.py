@@ -36,6 +36,9 @@ class FitSupport:
     runs: int = 0  # own runs among the programs
     scaled_from: str = ""  # the type whose model was scaled to this one
     hardware: str = ""  # the GPU's name, driver, framework and clock as measured
+    contexts_b: tuple[int, int, int] | None = (
+        None  # least, median and most of what processes needed besides their arrays
+    )
     own_error: float | None = None  # mean relative error on families that were left out; None: not judged
     public_error: float | None = None  # of the public model with the factors, on programs left out of these
     public_factors: dict[Part, float] = field(default_factory=dict)  # measured over public time, by part of a step

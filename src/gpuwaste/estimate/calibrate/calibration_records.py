@@ -41,6 +41,8 @@ class Record(Struct, kw_only=True, frozen=True):
     driver: _Name = ""
     clock_mhz: _Name = ""
     max_clock_mhz: _Name = ""
+    context_b: Annotated[int, Meta(ge=0, le=1 << 50)] | None = None
+    """Memory in use on the GPU besides the pool of the framework."""
 
     @property
     def hardware(self) -> str:

@@ -145,6 +145,12 @@ def facts() -> dict[str, str]:
     return {"framework": f"jax {jax.__version__}", "device": device.device_kind, "platform": device.platform}
 
 
+def pool_b() -> int | None:
+    """Return the bytes that the allocator has taken from the GPU; None where it does not state them."""
+    stats = jax.devices()[0].memory_stats() or {}
+    return stats.get("pool_bytes")
+
+
 def prepare(program: dict[str, Any]) -> tuple[Callable[[int], None], bytes]:
     """Return a function that runs a number of steps and waits for them, and the program's HLO text."""
     dtype, train, sizes = DTYPES[program["precision"]], program["mode"] == "train", program["sizes"]

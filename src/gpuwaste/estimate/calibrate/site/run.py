@@ -21,7 +21,7 @@ LEAST_S = 0.3  # total of the measured steps
 LEAST_STEPS, MOST_STEPS = 5, 2000
 PARTS = 5  # of the measured steps, each timed, for the spread
 TRIES = 2
-CLOCKS = "name,driver_version,clocks.sm,clocks.max.sm,power.limit"
+CLOCKS = "name,driver_version,clocks.sm,clocks.max.sm,power.limit,memory.used"
 
 
 def main() -> int:
@@ -54,7 +54,8 @@ def main() -> int:
         started = time.monotonic()
         append(records, {"id": program["id"], "status": "started"})
         found = measured(backend, program, options.dir)
-        append(records, {"id": program["id"], **found, **backend.facts(), **gpu_state()})
+        state = gpu_state()
+        append(records, {"id": program["id"], **found, **backend.facts(), **state, **context(backend, state)})
         longest = max(longest * 0.8, time.monotonic() - started)
         print(f"{program['id']}: {found['status']} {found.get('step_s', '')} {found.get('words', '')}", flush=True)
     print("plan done", flush=True)
@@ -152,7 +153,17 @@ def gpu_state() -> dict[str, Any]:
     except (OSError, subprocess.SubprocessError):
         return {}
     values: list[str | None] = [part.strip() for part in out.splitlines()[0].split(",")] if out else []
-    return dict(zip(("gpu", "driver", "clock_mhz", "max_clock_mhz", "power_limit_w"), values))
+    return dict(zip(("gpu", "driver", "clock_mhz", "max_clock_mhz", "power_limit_w", "used_mib"), values))
+
+
+def context(backend: Any, state: dict[str, Any]) -> dict[str, int]:
+    """Return what this process needs besides its arrays: memory in use on the GPU less the framework's own pool."""
+    try:
+        pool_b = backend.pool_b()
+        used_b = int(state["used_mib"]) << 20
+    except Exception:  # noqa: BLE001 a figure that this driver or framework does not have
+        return {}
+    return {} if pool_b is None else {"context_b": max(0, used_b - pool_b)}
 
 
 if __name__ == "__main__":

@@ -158,6 +158,11 @@ def facts() -> dict[str, str]:
     return {"framework": f"torch {torch.__version__}", "device": device, "platform": DEVICE}
 
 
+def pool_b() -> int | None:
+    """Return the bytes that the allocator has taken from the GPU; None without one."""
+    return int(torch.cuda.memory_reserved()) if DEVICE == "cuda" else None
+
+
 def prepare(program: dict[str, Any]) -> tuple[Any, bytes]:
     """Return a function that runs a number of steps and waits for them, and the program as the probe writes it."""
     parts = parts_of(program)
