@@ -34,6 +34,36 @@ def measured(folder: Path) -> dict[str, Any]:
     return {"rows": rows, "summary": {"programs": len(rows), "inside_range": inside, **summary}}
 
 
+def held_out(folder: Path) -> dict[str, Any]:
+    """Return errors before compilation of programs on which no rule was written (tools/xla_memory.py), by family."""
+    errors: dict[str, list[float]] = {}
+    for path in sorted(folder.glob("*.json")):
+        facts = json.loads(path.read_text())
+        need = _compiled(facts["mem"]).need_b
+        errors.setdefault(facts["family"], []).append(peak_b(_read(path, "pre").buffers) / need - 1)
+    whole = [error for each in errors.values() for error in each]
+    return {
+        name: {
+            "programs": len(each),
+            "mean": round(sum(map(abs, each)) / len(each), 4),
+            "lowest": round(min(each), 4),
+            "highest": round(max(each), 4),
+        }
+        for name, each in [*sorted(errors.items()), ("all", whole)]
+    }
+
+
+def held_out_text(found: dict[str, Any]) -> str:
+    """Return a row for each family."""
+    heads = ("programs", "mean", "lowest", "highest")
+    lines = [f"{'held out':<16}" + "".join(f"{head:>12}" for head in heads)]
+    lines += [
+        f"{name:<16}{row['programs']:>12}{row['mean']:>12.1%}{row['lowest']:>+12.1%}{row['highest']:>+12.1%}"
+        for name, row in found.items()
+    ]
+    return "\n".join(lines)
+
+
 def text(found: dict[str, Any]) -> str:
     """Return the tables."""
     lines = [f"{'program':<16}{'XLA MB':>10}" + "".join(f"{way:>25}" for way in WAYS)]
@@ -54,15 +84,7 @@ def text(found: dict[str, Any]) -> str:
 
 def _row(path: Path) -> dict[str, Any]:
     facts = json.loads(path.read_text())
-    said = facts["mem"]
-    compiled = CompiledMemory(
-        target="H100",
-        argument_b=said["argument_size_in_bytes"],
-        output_b=said["output_size_in_bytes"],
-        alias_b=said["alias_size_in_bytes"],
-        temp_b=said["temp_size_in_bytes"],
-        code_b=said["generated_code_size_in_bytes"],
-    )
+    compiled = _compiled(facts["mem"])
     before, after = _read(path, "pre"), _read(path, "opt")
     with_figure = believed(replace(before, compiled=compiled))
     need = compiled.need_b
@@ -76,6 +98,17 @@ def _row(path: Path) -> dict[str, Any]:
     estimate = estimate_memory(before)
     inside = estimate.low_b - ASSUMED.low_b <= need <= estimate.high_b - ASSUMED.high_b
     return {"name": path.stem, "need_b": need, "errors": [each / need - 1 for each in found], "inside": inside}
+
+
+def _compiled(said: dict[str, int]) -> CompiledMemory:
+    return CompiledMemory(
+        target="H100",
+        argument_b=said["argument_size_in_bytes"],
+        output_b=said["output_size_in_bytes"],
+        alias_b=said["alias_size_in_bytes"],
+        temp_b=said["temp_size_in_bytes"],
+        code_b=said["generated_code_size_in_bytes"],
+    )
 
 
 def _read(path: Path, when: str) -> Program:

@@ -199,6 +199,14 @@ def _asked_by_an_operator(rig: Rig, folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _program(folder: Path) -> Iterator[Mapping[str, str]]:
+    """Write a matrix product, step.hlo, on a host that has calibrated nothing."""
+    (folder / "gpuwaste.toml").write_text(f'[common]\nmodels_dir = "{folder / "models"}"\n', encoding="utf-8")
+    (folder / "step.hlo").write_text(HLO.format(n=1500), encoding="utf-8")
+    yield {}
+
+
+@contextlib.contextmanager
 def _calibrated(folder: Path) -> Iterator[Mapping[str, str]]:
     """Train on sixty matrix products measured on an L4; step.hlo is one of another size."""
     models = folder / "models"
@@ -217,6 +225,7 @@ SCENES: Final[dict[str, Callable[[Path], AbstractContextManager[Mapping[str, str
     "log": _log,
     "login": _login,
     "month": _month,
+    "program": _program,
     "trial": _trial,
 }
 """Name in a page's comment -> what makes the scene; it yields what is printed in place of names of this host."""

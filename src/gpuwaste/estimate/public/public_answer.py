@@ -94,7 +94,7 @@ def basis_of(device: GpuType, precision: str, known: Coefficients, *, corrected_
     else:
         text = f"from public {name} measurements on {others} other GPUs; this GPU was not measured"
     if precision == "tf32":
-        text += "; nobody has published TF32"
+        text += "; of TF32 only rates of products are published"
     return f"{text}; corrected by this site's measurements of {corrected_by}" if corrected_by else text
 
 

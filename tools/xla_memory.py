@@ -1,0 +1,109 @@
+"""Compiles the programs of the calibration for an H100 that is not there, and writes XLA's own figure of their memory.
+
+    PYTHON tools/xla_memory.py PLAN.jsonl FOLDER
+
+PYTHON is one with jax[cuda12] 0.10.2 (3 GB, which this project does not install); no GPU and no driver is needed. PLAN
+is plan.jsonl of `gpuwaste model calibrate --no-submit`. For each program FOLDER gets ID.json and ID.pre.hlo.gz, which
+`python -m bench estimate --held-out FOLDER` reads. About four seconds a program.
+"""
+
+import gzip
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+TARGET = """
+gpu_device_info {
+  threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472
+  threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535 block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 l2_cache_size: 52428800
+  clock_rate_ghz: 1.98 device_memory_size: 84978434048 shared_memory_per_block_optin: 232448
+  cuda_compute_capability { major: 9 } registers_per_core_limit: 65536 registers_per_block_limit: 65536
+}
+platform_name: "CUDA"
+dnn_version_info { major: 9 minor: 8 }
+device_description_str: "NVIDIA H100 80GB HBM3"
+"""
+"""What XLA wants to know of an H100 SXM: NVIDIA's whitepaper and cudaDeviceProp."""
+SITE = Path(__file__).parents[1] / "src/gpuwaste/estimate/calibrate/site"
+
+
+def main() -> int:
+    """Compile each program of the plan."""
+    plan, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    os.environ |= {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
+        "XLA_FLAGS": "--xla_gpu_autotune_level=0",
+    }
+    sys.path.insert(0, str(SITE))
+    folder.mkdir(parents=True, exist_ok=True)
+    place = _place()
+    for program in map(json.loads, plan.read_text(encoding="utf-8").splitlines()):
+        lowered = _lowered(program, place)
+        memory = lowered.compile().memory_analysis()
+        sizes = {name: getattr(memory, name) for name in dir(memory) if name.endswith("in_bytes")}
+        with gzip.open(folder / f"{program['id']}.pre.hlo.gz", "wt") as file:
+            file.write(lowered.as_text(dialect="hlo"))
+        facts = {"family": program["family"], "mem": sizes}
+        (folder / f"{program['id']}.json").write_text(json.dumps(facts), encoding="utf-8")
+        sys.stdout.write(f"{program['id']}\n")
+    return 0
+
+
+def _place() -> Any:
+    """Return an H100 as a place of arrays."""
+    from jax.experimental import topologies  # noqa: PLC0415 JAX reads its environment first
+    from jax.sharding import SingleDeviceSharding  # noqa: PLC0415 JAX reads its environment first
+
+    shape = "1x1x1"
+    found = topologies.get_topology_desc(platform="cuda", topology_name=shape, topology=shape, target_config=TARGET)
+    return SingleDeviceSharding(found.devices[0])
+
+
+def _lowered(program: dict[str, Any], place: Any) -> Any:
+    """Return a program lowered for the place, as jax_ops.prepare lowers it for the GPU that is there."""
+    import families  # noqa: PLC0415 JAX reads its environment first
+    import jax  # noqa: PLC0415 JAX reads its environment first
+    import jax.numpy as jnp  # noqa: PLC0415 JAX reads its environment first
+    from jax_ops import DTYPES, JaxOps  # type: ignore[import-not-found]  # noqa: PLC0415 JAX reads its environment first
+
+    dtype, train, sizes = DTYPES[program["precision"]], program["mode"] == "train", program["sizes"]
+    forward = families.FORWARD[program["family"]]
+    asked = families.inputs_of(program["family"], sizes, lambda batch, side, channels: (batch, side, side, channels))
+    inputs = {
+        name: jax.ShapeDtypeStruct(shape, jnp.int32 if ids else dtype, sharding=place)
+        for name, (shape, ids) in asked.items()
+    }
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def noting(x: Any) -> Any:
+        def parameter(name: str, *shape: int) -> Any:
+            shapes[name] = shape
+            return jnp.zeros(shape, dtype)
+
+        return forward((JaxOps, parameter), x, sizes)
+
+    jax.eval_shape(noting, inputs)
+    kept = jnp.float32 if train else dtype
+    weights = {name: jax.ShapeDtypeStruct(shape, kept, sharding=place) for name, shape in shapes.items()}
+
+    def run(w: Any, x: Any) -> Any:
+        return forward((JaxOps, lambda name, *_: w[name].astype(dtype)), x, sizes)
+
+    def step(w: Any, moments: Any, x: Any) -> Any:
+        slopes = jax.grad(lambda each: (run(each, x).astype(jnp.float32) ** 2).mean())(w)
+        moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, slopes)
+        return jax.tree.map(lambda each, m: each - 1e-6 * m, w, moments), moments
+
+    return (
+        jax.jit(step, donate_argnums=(0, 1)).lower(weights, weights, inputs)
+        if train
+        else jax.jit(run).lower(weights, inputs)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
