@@ -19,7 +19,7 @@ from gpuwaste.estimate.public.coefficients import (
     Widths,
 )
 from gpuwaste.estimate.public.convolution_time import Convolutions
-from gpuwaste.estimate.public.device_rates import f32_rates, memory_class, memory_family, rates_of
+from gpuwaste.estimate.public.device_rates import f32_rates, rates_of
 from gpuwaste.estimate.public.product_time import Products
 from gpuwaste.models.public_times.fit_half import fit_half
 from gpuwaste.models.public_times.fit_moved import fit_convolutions, shares_of_bandwidth, shares_of_kinds
@@ -27,6 +27,7 @@ from gpuwaste.models.public_times.fit_products import fit_products, shape_of, wa
 from gpuwaste.models.public_times.measured_operators import Timed, convolutions, products, vectors
 from gpuwaste.models.public_times.measured_steps import OpGraphs, TimedStep, steps
 from gpuwaste.models.public_times.measured_sums import TimedSums, timed_sums
+from gpuwaste.slurm.gpu_rates import memory_class, memory_family
 from gpuwaste.slurm.gpu_types import device
 
 VERSION: Final = "1"

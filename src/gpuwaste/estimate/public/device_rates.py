@@ -5,7 +5,7 @@ from math import exp, inf, log
 from typing import Final
 
 from gpuwaste.estimate.public.coefficients import Coefficients
-from gpuwaste.slurm.gpu_rates import peak_of, published_flops
+from gpuwaste.slurm.gpu_rates import memory_class, memory_family, peak_of, published_flops
 from gpuwaste.slurm.gpu_types import GpuType
 
 HALF: Final = frozenset({"f16", "bf16"})
@@ -51,13 +51,3 @@ def f32_rates(device: GpuType, watts: float) -> DeviceRates:
 def fmean_log(values: list[float]) -> float:
     """Return the geometric mean."""
     return exp(sum(map(log, values)) / len(values))
-
-
-def memory_family(device: GpuType) -> str:
-    """Return the family with its kind of memory: GPUs of one generation are built in two processes by that."""
-    return f"{device.family} {memory_class(device)}"
-
-
-def memory_class(device: GpuType) -> str:
-    """Return hbm or gddr."""
-    return "hbm" if device.memory_kind.startswith("hbm") else "gddr"
