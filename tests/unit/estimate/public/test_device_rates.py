@@ -52,7 +52,13 @@ def test_other_types_have_the_published_rate_and_no_limit() -> None:
 def test_the_share_of_the_bandwidth_by_family_or_kind_of_memory() -> None:
     """A measured family has its share; others have that of their kind of memory."""
     known = shipped()
-    for gpu, key in (("v100-16gb", "volta hbm"), ("h100", "hbm"), ("l4", "gddr"), ("a40", "gddr"), ("a30", "ampere hbm")):
+    for gpu, key in (
+        ("v100-16gb", "volta hbm"),
+        ("h100", "hbm"),
+        ("l4", "gddr"),
+        ("a40", "gddr"),
+        ("a30", "ampere hbm"),
+    ):
         rates = rates_of(device(gpu), "f32", known)
         assert rates.moved == pytest.approx(rates.bandwidth * known.bandwidth[key]), gpu
     assert (memory_family(device("t4")), memory_class(device("h200"))) == ("turing gddr", "hbm")

@@ -132,7 +132,7 @@ def test_double_precision_and_f8_are_refused() -> None:
 def test_what_cannot_be_computed_is_refused() -> None:
     """Kernels of their author, loops of unknown length, a program of nothing: the reason instead of a time."""
     custom = program(product(), Op(kind="custom", dtype="f32", bytes_read=1e11))
-    assert "kernels that only their author knows have 42% of the bytes and FLOPs" in answer(custom, "t4").refused
+    assert "kernels that only their author knows have 42 % of the bytes and FLOPs" in answer(custom, "t4").refused
     assert public_parts(custom, "t4") == {}
     little = program(product(), Op(kind="custom", dtype="f32", bytes_read=1e8))
     assert answer(little, "t4").refused == ""
