@@ -69,8 +69,9 @@ def _of_several(name: str, times: Sequence[StepTime]) -> StepTime:
         refused = next(each.refused for each in times if each.step_s is None)
         return StepTime(gpu=name, refused=refused)
     slowest = max(known, key=lambda each: each.step_s or 0.0)
-    fastest = min(known, key=lambda each: each.low_s or 0.0)
-    return replace(slowest, gpu=name, low_s=fastest.low_s, basis=f"{slowest.basis} (the slowest that {name} may be)")
+    low_s, high_s = min(each.low_s or 0.0 for each in known), max(each.high_s or 0.0 for each in known)
+    basis = f"{slowest.basis} (the slowest that {name} may be)"
+    return replace(slowest, gpu=name, low_s=low_s, high_s=high_s, basis=basis)
 
 
 def _with_reason(public: StepTime, own: StepTime) -> StepTime:

@@ -124,7 +124,7 @@ def test_a_program_of_nothing_has_no_time() -> None:
 
 
 def test_of_several_types_of_a_name_the_measured_one_is_meant() -> None:
-    """Of a100 this site has measured one: it is taken; both, or none: the answer names both and no time is claimed."""
+    """Of a100 this site has measured one: it is taken; two, or none: the answer names all and no time is claimed."""
     (one,) = models().values()
     named = {
         name: dataclasses.replace(one, grounds=dataclasses.replace(one.grounds, gpu=name))
@@ -134,4 +134,4 @@ def test_of_several_types_of_a_name_the_measured_one_is_meant() -> None:
     assert (found.gpu, found.refused) == ("a100-80gb", "")
     for measured in (named, models()):
         refused = step_time(measured, asked(), "a100").refused
-        assert "a100 can be a100-40gb or a100-80gb, and none of these types is measured here" in refused
+        assert "a100 can be a100-40gb or a100-80gb or a100-pcie-40gb or a100-pcie-80gb, and none of these" in refused

@@ -136,7 +136,8 @@ class Fits:
         return found
 
     def _measured(self, without: frozenset[str]) -> dict[str, list[str]]:
-        found = {gpu: ["neusight"] for gpu in self.of.gpus} | {each.gpu: ["timm"] for each in self.of.sums}
+        neusight = {*self.of.gpus, *(each.gpu for each in self.of.steps)}
+        found = {gpu: ["neusight"] for gpu in neusight} | {each.gpu: ["timm"] for each in self.of.sums}
         return {gpu: sources for gpu, sources in sorted(found.items()) if gpu not in without}
 
     def _with_convolutions(self, known: Coefficients, without: frozenset[str]) -> Coefficients:

@@ -30,11 +30,6 @@ KIND_OF: Final = {
 """The files of vectors, and the kinds of programs that they are."""
 _TEST_VECTORS: Final = ("ops_test_vec", "ops_test_elem", "ops_test_ln", "ops_test_softmax")
 TWO_OPERANDS: Final = frozenset({"add", "div", "mul", "pow"})
-_TEST_KIND_OF: Final = {
-    "add": "elem", "addu": "elem", "mul": "elem", "mulu": "elem", "div": "elem", "divu": "elem", "pow": "elem",
-    "powu": "elem", "relu": "act", "tanh": "act", "gelu": "act", "softmax": "softmax", "ln": "ln",
-}  # fmt: skip
-"""The files of vectors, and the kinds of programs that they are."""
 
 
 @dataclass(frozen=True, slots=True)

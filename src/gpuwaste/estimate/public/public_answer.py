@@ -46,9 +46,8 @@ def public_time(
     seconds = parts.seconds(factors)
     if parts.uncovered > MAX_UNMEASURED * (seconds + parts.uncovered):
         return StepTime(gpu=device.name, refused=_uncovered(parts, seconds))
-    precision = _precision(parts, seconds)
-    if precision in HALF and program.training:
-        seconds *= known.half.training / _PASSES
+    precision = _precision(parts, parts.seconds())
+    seconds *= _training_factor(program, precision, known)
     if precision == "f32" and not factors:
         seconds *= known.steps.get(device.name, 1.0)
     width = width_of(device, precision, known, program)
@@ -62,13 +61,21 @@ def public_time(
 
 
 def public_parts(program: Program, gpu: str) -> Mapping[Part, float]:
-    """Return the seconds of a step by part; empty where there is no time."""
-    device = find(gpu)
+    """Return the seconds of a step by part, those that a site's factors are for; empty where there is no time."""
+    device, known = find(gpu), shipped()
     work = work_of(program)
     if device is None or program.unknown_trips or _custom(work):
         return {}
-    parts = step_parts(work, device, shipped(), compiled=program.source in COMPILED)
-    return {} if parts.uncovered else parts.parts
+    parts = step_parts(work, device, known, compiled=program.source in COMPILED)
+    if parts.uncovered:
+        return {}
+    factor = _training_factor(program, _precision(parts, parts.seconds()), known)
+    return {part: factor * seconds for part, seconds in parts.parts.items()}
+
+
+def _training_factor(program: Program, precision: str, known: Coefficients) -> float:
+    """Return measured over computed time of training steps in half precision."""
+    return known.half.training / _PASSES if precision in HALF and program.training else 1.0
 
 
 def width_of(device: GpuType, precision: str, known: Coefficients, program: Program) -> float:

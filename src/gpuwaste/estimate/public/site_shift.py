@@ -19,12 +19,11 @@ def factors_for(device: GpuType, measured: Mapping[str, Factors]) -> tuple[Facto
     """Return the factors of a type and the measured type that they are from; none and "" where nothing is measured."""
     if device.name in measured:
         return measured[device.name], device.name
-    others = [other for other in map(find, sorted(measured)) if other is not None and measured[other.name]]
-    family = [other for other in others if other.family == device.family]
-    if family:
-        nearest = min(family, key=lambda other: abs(other.bandwidth_gb_s - device.bandwidth_gb_s))
-        return measured[nearest.name], nearest.name
-    if not others:
+    known = {name: other for name in sorted(measured) if measured[name] and (other := find(name)) is not None}
+    family = {name: other for name, other in known.items() if other.family == device.family}
+    if not known:
         return {}, ""
-    nearest = min(others, key=lambda other: abs(other.bandwidth_gb_s - device.bandwidth_gb_s))
-    return {part: factor**OTHER_FAMILY for part, factor in measured[nearest.name].items()}, nearest.name
+    nearest = min(family or known, key=lambda name: abs(known[name].bandwidth_gb_s - device.bandwidth_gb_s))
+    if family:
+        return measured[nearest], nearest
+    return {part: factor**OTHER_FAMILY for part, factor in measured[nearest].items()}, nearest
