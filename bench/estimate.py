@@ -1,6 +1,7 @@
-"""Figure: memory estimated for programs beside XLA's figure for an H100, and what 100,000 lines of HLO cost.
+"""Figure: memory of programs beside XLA's figure, step times from public measurements, what an answer costs.
 
 Reads 40 programs, each before and after optimization, with XLA's memory_analysis for an H100; nothing runs on a GPU.
+Then judges the step times that are shipped on NeuSight's and timm's measurements, by fits without the GPU judged.
 Prints tables, then one line of JSON. The rules of liveness were written on these programs: their errors are those of a
 fit, not of programs never seen.
 """
@@ -9,15 +10,18 @@ import argparse
 import json
 from pathlib import Path
 
-from bench import estimate_memory, estimate_speed
+from bench import estimate_memory, estimate_public, estimate_speed
 
 PROGRAMS = Path("../shared/data/profiles/hlo_h100")
+PROFILES = Path("../shared/data/profiles")
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=Path, default=PROGRAMS, help="folder of NAME.json, NAME.{pre,opt}.hlo.gz")
+    parser.add_argument("--profiles", type=Path, default=PROFILES, help="folder of neusight/ and timm/")
+    parser.add_argument("--seed", type=int, default=1, help="of the samples of the other methods (default: 1)")
     options = parser.parse_args()
     found = {"speed": estimate_speed.measured()}
     print(estimate_speed.text(found["speed"]))
@@ -27,6 +31,11 @@ def main() -> int:
         found["memory"] = memory["summary"]
     else:
         print(f"{options.programs}: not there; memory is not measured")
+    if (options.profiles / "neusight").is_dir():
+        found["public"] = estimate_public.measured(options.profiles, options.seed)
+        print(estimate_public.text(found["public"]))
+    else:
+        print(f"{options.profiles}/neusight: not there; step times from public measurements are not judged")
     print(json.dumps(found))
     return 0
 

@@ -1,13 +1,32 @@
-"""What an answer costs: CPU, wall time and memory of reading 100,000 lines of HLO, in a process of its own."""
+"""What an answer costs: CPU, wall time and memory of reading 100,000 lines of HLO, and of whole commands.
+
+Each runs in a process of its own. The commands answer with memory and, by the shipped coefficients, with times for all
+types of GPU of the table; no type is calibrated. 300 layers of the common program are the same, those of the varied
+one have 400 different sizes, each of which is computed for each type.
+"""
 
 import json
 import subprocess
 import sys
 import tempfile
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.estimate import public
+from gpuwaste.estimate.public.coefficients import FILE
+
 LINES: Final = 100_000
+VARIED: Final = 400
+"""Different products of the program that has no two equal ones."""
+GOALS: Final = {"s": 1.0, "mb": 300.0, "coefficients_mb": 2.0}
+_COMMAND: Final = """
+import json, resource, subprocess, sys, time
+started = time.perf_counter()
+said = json.loads(subprocess.run(sys.argv[1:], check=True, capture_output=True, text=True).stdout)
+wall, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps({"s": wall, "cpu_s": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024}))
+"""
 _CHILD: Final = """
 import json, resource, sys, time
 from pathlib import Path
@@ -30,12 +49,16 @@ print(json.dumps({
 def measured() -> dict[str, Any]:
     """Return what reading a long program and answering for a common one takes."""
     with tempfile.TemporaryDirectory() as folder:
-        long, common = Path(folder) / "long.hlo", Path(folder) / "common.hlo"
+        long, common, varied = (Path(folder) / f"{name}.hlo" for name in ("long", "common", "varied"))
         long.write_text(_layers(LINES // 10))
         common.write_text(_layers(300))
-        answer = _run([sys.executable, "-m", "gpuwaste.cli", "estimate", str(common), "--json"])
-        return {"long": json.loads(_run([sys.executable, "-c", _CHILD, str(long)])[0]), "answer_s": answer[1],
-                "answer_cpu_s": answer[2]}  # fmt: skip
+        varied.write_text(_products(VARIED))
+        return {
+            "long": _child(_CHILD, str(long)),
+            "answer": _answered(common),
+            "varied": _answered(varied),
+            "coefficients_mb": len((resources.files(public) / FILE).read_bytes()) / 1e6,
+        }
 
 
 def text(found: dict[str, Any]) -> str:
@@ -44,19 +67,49 @@ def text(found: dict[str, Any]) -> str:
     return (
         f"{long['lines']:,} lines of HLO: read in {long['read_cpu_s']:.2f} s of CPU "
         f"({long['read_s']:.2f} s on the clock), {long['peak_mb']:.0f} MB\n"
-        f"answer for a program of 3,000 lines: {found['answer_cpu_s']:.2f} s of CPU "
-        f"({found['answer_s']:.2f} s on the clock)"
+        f"{_answer_text('a program of 3,000 lines', found['answer'])}\n"
+        f"{_answer_text(f'{VARIED} different products', found['varied'])}\n"
+        f"coefficients that are shipped: {found['coefficients_mb']:.4f} MB{_missed(found, 'coefficients_mb')}"
     )
 
 
-def _run(words: list[str]) -> tuple[str, float, float]:
-    import resource  # noqa: PLC0415 - children's times are differences
-    import time  # noqa: PLC0415 - same
+def _answer_text(what: str, found: dict[str, float]) -> str:
+    return (
+        f"answer for {what}, all GPU types: {found['cpu_s']:.2f} s of CPU ({found['s']:.2f} s on the clock"
+        f"{_missed(found, 's')}), {found['mb']:.0f} MB{_missed(found, 'mb')}"
+    )
 
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return out, time.perf_counter() - start, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+def _missed(found: dict[str, Any], key: str) -> str:
+    return "" if found[key] <= GOALS[key] else f", goal {GOALS[key]:g} missed"
+
+
+def _answered(program: Path) -> dict[str, Any]:
+    words = ["-m", "gpuwaste.cli", "estimate", str(program), "--models-dir", str(program.parent / "none"), "--json"]
+    return _child(_COMMAND, sys.executable, *words)
+
+
+def _child(code: str, *words: str) -> dict[str, Any]:
+    out = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True).stdout
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def _products(count: int) -> str:
+    """Return products of different sizes, each with an activation of its own size."""
+    product = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines = ["HloModule products", "", "ENTRY main {"]
+    for n in range(count):
+        rows, inner, columns = 128 + 8 * n, 512 + 4 * n, 256 + 16 * n
+        lines += [
+            f"  x{n} = f32[{rows},{inner}]{{1,0}} parameter({2 * n})",
+            f"  w{n} = f32[{inner},{columns}]{{1,0}} parameter({2 * n + 1})",
+            f"  d{n} = f32[{rows},{columns}]{{1,0}} dot(x{n}, w{n}), {product}",
+            f"  t{n} = f32[{rows},{columns}]{{1,0}} tanh(d{n})",
+        ]
+    results = [f"f32[{128 + 8 * n},{256 + 16 * n}]{{1,0}}" for n in range(count)]
+    names = ", ".join(f"t{n}" for n in range(count))
+    return "\n".join([*lines, f"  ROOT r = ({', '.join(results)}) tuple({names})", "}"]) + "\n"
 
 
 def _layers(count: int) -> str:
