@@ -74,12 +74,12 @@ def test_the_error_falls_on_families_that_were_left_out() -> None:
 
 
 def test_one_calibrated_type_improves_its_neighbours() -> None:
-    """What the A100 was off by, the A40 (all of it) and the H100 (half of it) are off by less with its factors."""
+    """What the A100 was off by, the A40 is off by less with its factors; the H100, of another family, keeps its error."""
     measured: dict[str, Mapping[Part, float]] = {"a100-40gb": fit_factors(*programs(80))}
     parts, seconds = programs(80, seed=2)
     plain = error_with({}, parts, seconds)
     family, other = (error_with(factors_for(device(gpu), measured)[0], parts, seconds) for gpu in ("a40", "h100"))
-    assert family < 0.05 < other < 0.7 * plain
+    assert family < 0.05 < other == plain
 
 
 @cache
