@@ -70,8 +70,8 @@ def test_a_measured_type_has_its_own_model() -> None:
     """Its errors unknown, or not larger than those of the public model: the site's own."""
     own = step_time(models(), op_sums(program()), "rtx3090")
     assert own.step_s is not None
-    for errors in ({}, {"own_error": 0.1}, {"own_error": 0.1, "public_error": 0.1}, {"public_error": 0.1}):
-        assert best("rtx3090", models(**errors)) == own
+    for own_error, public_error in ((None, None), (0.1, None), (0.1, 0.1), (0.1, 0.2), (None, 0.1)):
+        assert best("rtx3090", models(own_error=own_error, public_error=public_error)) == own
     assert best("geforce_rtx_3090", models()) == own
 
 
@@ -80,6 +80,11 @@ def test_the_public_model_answers_where_its_measured_error_is_smaller() -> None:
     found = best("rtx3090", models(own_error=0.1, public_error=0.05, public_factors=FACTORS))
     assert found == public("rtx3090", factor=1.5)
     assert found.basis.endswith("corrected by this site's measurements of rtx3090")
+
+
+def test_the_public_model_answers_for_a_model_that_is_only_scaled() -> None:
+    """Nothing was measured on the type itself: its model in the bundle is from data sheets."""
+    assert best("rtx3090", models(programs=0, scaled_from="rtx4090")) == public("rtx3090")
 
 
 def test_the_public_model_answers_with_a_note_where_the_own_one_refuses() -> None:

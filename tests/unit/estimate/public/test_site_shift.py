@@ -27,7 +27,8 @@ def test_a_type_of_another_family_takes_nothing() -> None:
 
 def test_where_nothing_is_measured_there_is_no_factor() -> None:
     """No measured type, types that the table does not have, types without factors."""
-    for measured in ({}, {"abacus": A100}, {"a100-40gb": {}}):
+    cases: tuple[dict[str, Factors], ...] = ({}, {"abacus": A100}, {"a100-40gb": {}})
+    for measured in cases:
         assert factors_for(device("h100"), measured) == ({}, "")
 
 
