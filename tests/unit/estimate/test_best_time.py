@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import pytest
 from tests.unit.estimate import planted_times
 
 from gpuwaste.estimate.best_time import BestTimes

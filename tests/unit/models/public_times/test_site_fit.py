@@ -86,7 +86,7 @@ def test_the_error_falls_on_families_that_were_left_out() -> None:
 
 
 def test_one_calibrated_type_improves_its_neighbours() -> None:
-    """What the A100 was off by, the A40 is off by less with its factors; the H100, of another family, keeps its error."""
+    """What the A100 was off by, the A40 is off by less with its factors; the H100, of another family, is as before."""
     measured: dict[str, Mapping[Part, float]] = {"a100-40gb": fit_factors(*programs(80))}
     parts, seconds = programs(80, seed=2)
     plain = error_with({}, parts, seconds)
