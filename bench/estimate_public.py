@@ -102,8 +102,8 @@ def text(found: dict[str, Any]) -> str:
             (*each[:4], percent(each[4]), percent(each[5])) for each in found["neighbours"]["pairs"]
         ]),
         _means(found["neighbours"]),
-        _table("slowdown on a smaller GPU", ("BY", "PAIRS", "MEAN ERROR", "TOO LOW BY MORE THAN 10 %"), [
-            (name, each["n"], percent(each["mean"]), percent(each["low"]))
+        _table("slowdown on a smaller GPU", ("BY", "PAIRS", "MEAN ERROR", "MEDIAN, SIGNED", "10 % TOO LOW", "10 % TOO HIGH"), [
+            (name, each["n"], *(percent(each[key]) for key in ("mean", "median", "low", "high")))
             for name, each in found["slowdowns"].items()
         ]),
     ]  # fmt: skip
