@@ -23,7 +23,7 @@ def test_where_a_program_fits(program: Path, capsys: pytest.CaptureFixture[str])
     """The text has memory with its range, what it rests on, and each size of the GPU asked for."""
     assert main(["estimate", str(program), "--gpu", "h100,t4"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "the arrays of the program take 80.0 KiB" in text
+    assert "80.0 KiB (52.8 KiB to 32.1 MiB) for the arrays of the program" in text
     assert "before compilation" in text
     assert "h100 1g.10gb 9.6 - - - fits" in text
     assert re.search(r"t4 - 14\.6 [\d.]+ [\d.]+ to [\d.]+ - fits", text)
@@ -65,7 +65,7 @@ def test_a_name_of_several_types_is_answered_for_all(program: Path, capsys: pyte
         (["estimate"], "give a program"),
         (["estimate", "FILE", "/nowhere/other"], "/nowhere/other: cannot be read"),
         (["estimate", "FILE", *(f"{n}.hlo" for n in range(16))], "17 files: at most 16"),
-        (["estimate", "FILE", "--gpu", "h900"], "unknown GPU type; known: p4, p100"),
+        (["estimate", "FILE", "--gpu", "h900"], "unknown GPU type; known: p100, p100-pcie, p4"),
         (["estimate", "FILE", "--steps", "0"], "expected a number from 1"),
         (["estimate", "FILE", "--frobnicate"], "unrecognized arguments"),
         (["estimate", "/nowhere/p.hlo"], "/nowhere/p.hlo: cannot be read"),
