@@ -2,7 +2,7 @@
 
 A type that the site has measured is answered by its own model, unless the public model with the site's factors was
 better on the same programs. Types that it has not measured, programs unlike all measured ones, and hosts of a site that
-has measured nothing are answered by the public model, with the factors of the nearest measured type.
+has measured nothing are answered by the public model, with the factors of a measured type of the family.
 """
 
 from collections.abc import Mapping, Sequence

@@ -48,7 +48,7 @@ def calibrated(folder: Path, gpu: str, title: str) -> Path:
 
 
 def test_from_a_calibration_to_a_time(calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Train twice, look, roll back, estimate: the time is near the truth, and another type has public measurements with it."""
+    """Train twice, look, roll back, estimate: the time is near the truth; another type has public measurements."""
     models = ["--models-dir", str(tmp_path / "models")]
     capsys.readouterr()
     assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0

@@ -1,18 +1,16 @@
 """What a site's own measurements say about the public model: a factor for each part of a step, by GPU type.
 
-A type that the site has measured has its own factors. Another type takes those of a measured one: all of them from its
-own family, half of them (in the logarithm) from another, since drivers, libraries and cooling are the site's, kernels
-are the family's.
+A type that the site has measured has its own factors, another type those of a measured one of its family. A type of
+another family has none: on the GPUs that were measured publicly, factors of another family made the times worse
+(docs/figures.md, "One type calibrated").
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from gpuwaste.estimate.public.coefficients import Part
 from gpuwaste.slurm.gpu_types import GpuType, find
 
 Factors = Mapping[Part, float]
-OTHER_FAMILY: Final = 0.5
 
 
 def factors_for(device: GpuType, measured: Mapping[str, Factors]) -> tuple[Factors, str]:
@@ -21,9 +19,7 @@ def factors_for(device: GpuType, measured: Mapping[str, Factors]) -> tuple[Facto
         return measured[device.name], device.name
     known = {name: other for name in sorted(measured) if measured[name] and (other := find(name)) is not None}
     family = {name: other for name, other in known.items() if other.family == device.family}
-    if not known:
+    if not family:
         return {}, ""
-    nearest = min(family or known, key=lambda name: abs(known[name].bandwidth_gb_s - device.bandwidth_gb_s))
-    if family:
-        return measured[nearest], nearest
-    return {part: factor**OTHER_FAMILY for part, factor in measured[nearest].items()}, nearest
+    nearest = min(family, key=lambda name: abs(family[name].bandwidth_gb_s - device.bandwidth_gb_s))
+    return measured[nearest], nearest

@@ -1,4 +1,4 @@
-"""The time of a matrix product: bounds that no GPU is faster than, tiles in waves, division along the inner dimension."""
+"""The time of a matrix product: bounds that no GPU is faster than, tiles in waves, division of the inner dimension."""
 
 from dataclasses import replace
 from math import inf
@@ -37,7 +37,7 @@ def seconds(of: Products, shape: ProductShape = ONE_TILE, on: DeviceRates = PLAI
 
 @given(gpu=st.sampled_from(GPUS), batch=st.integers(1, 500), rows=_SIZE, inner=_SIZE, columns=_SIZE)
 def test_no_product_is_faster_than_the_roofline(gpu: str, batch: int, rows: int, inner: int, columns: int) -> None:
-    """FLOPs at the peak and at what power allows, bytes at the bandwidth: each takes at most the time of the product."""
+    """FLOPs at the peak and at what power allows, bytes at the bandwidth: none takes longer than the product."""
     one, of = device(gpu), product(rows, inner, columns, batch)
     rates = rates_of(one, "f32", shipped())
     found = seconds(of, shipped().shape_of(one), rates)

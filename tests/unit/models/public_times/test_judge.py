@@ -31,8 +31,9 @@ def judged(gpu: str, model: str, log_error: float, *, training: bool = False, di
 
 
 def test_the_width_is_the_next_rank_above_nine_tenths() -> None:
-    """Of 19 errors the 18th, of 9 the largest, of 99 the 90th; signs do not count."""
+    """Of 19 errors the 18th, of 10 and of 9 the largest, of 99 the 90th; signs do not count."""
     assert conformal([-0.01 * each for each in range(1, 20)]) == pytest.approx(0.18)
+    assert conformal([0.01 * each for each in range(1, 11)]) == pytest.approx(0.10)
     assert conformal([0.01 * each for each in range(1, 10)]) == pytest.approx(0.09)
     assert conformal([0.01 * each for each in range(1, 100)]) == pytest.approx(0.90)
 

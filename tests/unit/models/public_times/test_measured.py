@@ -33,7 +33,7 @@ def write(folder: Path, stem: str, heads: Sequence[str], rows: Iterable[Sequence
 
 
 def test_products(tmp_path: Path) -> None:
-    """B, M, N, K are batch, rows, inner, columns; milliseconds; P4's linear layers disagree, unknown GPUs are left out."""
+    """Batch, rows, inner, columns; milliseconds; P4's linear layers disagree and are left out, unknown GPUs too."""
     rows = [("bmm", 2.5, V100, 6, 27, 21, 390), ("bmm", 1, UNKNOWN, 1, 1, 1, 1), ("bmm", 3, P4, 2, 3, 4, 5)]
     write(tmp_path, "ops_bmm", PRODUCT, rows)
     write(tmp_path, "ops_linear", PRODUCT, [("linear", 4, V100, 1, 64, 128, 32), ("linear", 4, P4, 1, 64, 128, 32)])
@@ -81,7 +81,7 @@ def test_vectors(tmp_path: Path) -> None:
 
 
 def test_steps(tmp_path: Path) -> None:
-    """One GPU of the table: model, mode, layers, compiled or not; steps of several GPUs and unknown types are left out."""
+    """Model, mode, layers, compiled or not; steps of several GPUs and of unknown types are left out."""
     lines = [
         "device,case,e2e_ms,forward_ms,backward_ms,num_layer",
         "Tesla_T4,bert_large-inf-512-16,200,200,0,24",
@@ -111,7 +111,7 @@ def _sums(folder: Path, gpu: str, ops: Mapping[str, Sequence[float]]) -> None:
 
 @pytest.mark.parametrize(("training", "step_s"), [(False, 0.02), (True, 0.08)])
 def test_sums_of_timm(tmp_path: Path, training: bool, step_s: float) -> None:
-    """Sums of one image times the batch; FLOPs are half of what the sums have; kinds without operations are left out."""
+    """Sums of one image times the batch; FLOPs are half of the file's; kinds without operations are left out."""
     _sums(tmp_path, "rtx3090", {"conv": [53, 16.4e9, 1e6, 2e6], "gconv": [0, 0.0, 0.0, 0.0]})
     (found,) = timed_sums(tmp_path, "rtx3090", training=training)
     assert (found.gpu, found.model, found.family, found.step_s) == ("rtx3090", "resnet50", "resnet", step_s)

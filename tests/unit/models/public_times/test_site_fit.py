@@ -47,6 +47,17 @@ def test_planted_factors_are_found() -> None:
     assert set(found) == set(TRUE)
 
 
+def test_few_programs_say_something_of_what_carries_their_time() -> None:
+    """Ten programs find the large parts within 10 %; of a part with a ten thousandth of the time nothing follows."""
+    parts, seconds = programs(LEAST)
+    found = fit_factors(
+        [{**each, "convolutions": 1e-4 * second} for each, second in zip(parts, seconds, strict=True)], seconds
+    )
+    assert found["products"] == pytest.approx(1.4, rel=0.1)
+    assert found["moved"] == pytest.approx(0.8, rel=0.1)
+    assert found["convolutions"] == pytest.approx(1.0, abs=0.05)
+
+
 def test_a_disturbed_program_moves_them_little() -> None:
     """One of 60 programs took ten times as long."""
     parts, seconds = programs(60)
@@ -70,16 +81,17 @@ def test_the_error_falls_on_families_that_were_left_out() -> None:
     parts, seconds = programs(80)
     plain, left_out = error_with({}, parts, seconds), error_left_out(parts, seconds, FAMILIES * 20)
     assert left_out is not None
-    assert left_out < 0.05 < 0.1 < plain
+    assert left_out < 0.05
+    assert plain > 0.1
 
 
 def test_one_calibrated_type_improves_its_neighbours() -> None:
-    """What the A100 was off by, the A40 (all of it) and the H100 (half of it) are off by less with its factors."""
+    """What the A100 was off by, the A40 is off by less with its factors; the H100, of another family, is as before."""
     measured: dict[str, Mapping[Part, float]] = {"a100-40gb": fit_factors(*programs(80))}
     parts, seconds = programs(80, seed=2)
     plain = error_with({}, parts, seconds)
     family, other = (error_with(factors_for(device(gpu), measured)[0], parts, seconds) for gpu in ("a40", "h100"))
-    assert family < 0.05 < other < 0.7 * plain
+    assert family < 0.05 < other == plain
 
 
 @cache
