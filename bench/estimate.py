@@ -33,8 +33,9 @@ def main() -> int:
     else:
         print(f"{options.programs}: not there; memory is not measured")
     if options.held_out is not None:
-        found["held out"] = estimate_memory.held_out(options.held_out)
-        print(estimate_memory.held_out_text(found["held out"]))
+        for when, title in (("pre", "before"), ("opt", "optimized")):
+            found[f"held out, {title}"] = estimate_memory.held_out(options.held_out, when)
+            print(estimate_memory.held_out_text(found[f"held out, {title}"], title))
     if (options.profiles / "neusight").is_dir():
         found["public"] = estimate_public.measured(options.profiles, options.seed)
         print(estimate_public.text(found["public"]))

@@ -36,14 +36,17 @@ def measured(folder: Path) -> dict[str, Any]:
     return {"rows": rows, "summary": {"programs": len(rows), "inside_range": inside, **summary}}
 
 
-def held_out(folder: Path) -> dict[str, Any]:
-    """Return errors before compilation of programs on which no rule was written (tools/xla_memory.py), by family."""
+def held_out(folder: Path, when: str = "pre") -> dict[str, Any]:
+    """Return errors on programs on which no rule was written (tools/xla_memory.py), by family.
+
+    Before optimization ("pre") or after it ("opt").
+    """
     errors: dict[str, list[float]] = {}
     outside: Counter[str] = Counter()
     for path in sorted(folder.glob("*.json")):
         facts = json.loads(path.read_text())
         need = _compiled(facts["mem"]).need_b
-        estimate = estimate_memory(_read(path, "pre"))
+        estimate = estimate_memory(_read(path, when))
         errors.setdefault(facts["family"], []).append(estimate.program_b / need - 1)
         outside.update(each for each in (facts["family"], "all") if not _holds(estimate, need))
     whole = [error for each in errors.values() for error in each]
@@ -60,10 +63,10 @@ def held_out(folder: Path) -> dict[str, Any]:
     }
 
 
-def held_out_text(found: dict[str, Any]) -> str:
+def held_out_text(found: dict[str, Any], title: str) -> str:
     """Return a row for each family."""
     heads = ("programs", "mean", "median", "lowest", "highest", "inside")
-    lines = [f"{'held out':<16}" + "".join(f"{head:>12}" for head in heads)]
+    lines = [f"{title:<16}" + "".join(f"{head:>12}" for head in heads)]
     lines += [
         f"{name:<16}{row['programs']:>12}{row['mean']:>12.1%}{row['median']:>12.1%}"
         f"{row['lowest']:>+12.1%}{row['highest']:>+12.1%}{row['inside']:>12.1%}"

@@ -211,7 +211,7 @@ def test_a_broken_bundle_costs_the_time_only(
 def test_the_context_is_that_of_the_calibration(
     calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Processes needed 400 to 459 MiB on the L4: an estimate and a comparison use that there, and assume it elsewhere."""
+    """Processes needed 400 to 459 MiB on the L4: estimates and comparisons use that there, and assume it elsewhere."""
     models = ["--models-dir", str(tmp_path / "models")]
     assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
     (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
