@@ -283,7 +283,7 @@ class _Expansion:
             role, kind = role_and_kind(each.opcode, each.attributes)
             if role in {"light", "view", "alias"}:  # most nodes of a program: no work to compute
                 made = self._array(each.type)
-                if each.opcode == "broadcast" and inputs[0] in self.graph.zeros:
+                if each.opcode == "broadcast" and not self.graph.zeros.isdisjoint(inputs):
                     self.graph.zeros.add(made)
                 if each.opcode == "add":
                     self.added.update(inputs)
