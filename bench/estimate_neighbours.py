@@ -1,10 +1,11 @@
 """What measurements of one type of GPU say about another: a site's calibration, and the slowdown on a smaller GPU."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpuwaste.estimate.public.coefficients import Coefficients, Part
 from gpuwaste.estimate.public.operators import work_of
@@ -16,8 +17,10 @@ from gpuwaste.models.public_times.site_fit import LEAST, error_with, fit_factors
 from gpuwaste.slurm.gpu_rates import peak_of, published_flops
 from gpuwaste.slurm.gpu_types import GpuType, device
 
-TOO_LOW: Final = -0.1
+FAR: Final = 0.1
 Parts = list[Mapping[Part, float]]
+Floats = NDArray[np.float64]
+Rate = Callable[[GpuType, str], float]
 
 
 def calibrated(fits: Fits) -> dict[str, Any]:
@@ -61,7 +64,7 @@ def _parts(fits: Fits, steps: Sequence[TimedStep], known: Coefficients) -> Parts
     ]
 
 
-def _seconds(steps: Sequence[TimedStep]) -> Any:
+def _seconds(steps: Sequence[TimedStep]) -> Floats:
     return np.array([each.step_s for each in steps])
 
 
@@ -81,12 +84,15 @@ def slowdowns(steps: Sequence[TimedStep]) -> dict[str, Any]:
                 true = times[smaller] / times[larger]
                 errors["peaks of data sheets"].append(_slowdown(one, other, peak_of) / true - 1)
                 errors["published rates"].append(_slowdown(one, other, published_flops) / true - 1)
-    return {
-        name: {"n": len(found), "mean": float(np.mean(np.abs(found))), "low": float(np.mean(np.array(found) < TOO_LOW))}
-        for name, found in errors.items()
-    }
+    return {name: _off(np.array(found)) for name, found in errors.items()}
 
 
-def _slowdown(larger: GpuType, smaller: GpuType, rate: Any) -> float:
-    computing: float = rate(larger, "f32") / rate(smaller, "f32")
+def _off(errors: Floats) -> dict[str, float]:
+    low, high = float(np.mean(errors < -FAR)), float(np.mean(errors > FAR))
+    mean = float(np.abs(errors).mean())
+    return {"n": len(errors), "mean": mean, "median": float(np.median(errors)), "low": low, "high": high}
+
+
+def _slowdown(larger: GpuType, smaller: GpuType, rate: Rate) -> float:
+    computing = rate(larger, "f32") / rate(smaller, "f32")
     return max(larger.bandwidth_b_s / smaller.bandwidth_b_s, computing)

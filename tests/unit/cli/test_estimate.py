@@ -65,7 +65,7 @@ def test_a_name_of_several_types_is_answered_for_all(program: Path, capsys: pyte
         (["estimate"], "give a program"),
         (["estimate", "FILE", "/nowhere/other"], "/nowhere/other: cannot be read"),
         (["estimate", "FILE", *(f"{n}.hlo" for n in range(16))], "17 files: at most 16"),
-        (["estimate", "FILE", "--gpu", "h900"], "unknown GPU type; known: p4, p100"),
+        (["estimate", "FILE", "--gpu", "h900"], "unknown GPU type; known: p100, p100-pcie, p4"),
         (["estimate", "FILE", "--steps", "0"], "expected a number from 1"),
         (["estimate", "FILE", "--frobnicate"], "unrecognized arguments"),
         (["estimate", "/nowhere/p.hlo"], "/nowhere/p.hlo: cannot be read"),

@@ -65,7 +65,7 @@ def test_a_name_of_two_types_is_answered_for_both(
 def test_an_instance_of_a_name_of_two_types() -> None:
     """a100_1g.5gb is of the boards with 40 GB, a100_1g.10gb of all: what each offers."""
     assert [capacity for _, capacity in capacities_of("a100_1g.5gb")] == [int(4.75 * GIB)] * 2
-    assert [round(capacity / GIB, 2) for _, capacity in capacities_of("a100_1g.10gb")] == [9.62, 9.5, 9.62, 9.5]
+    assert [round(capacity / GIB, 2) for _, capacity in capacities_of("a100_1g.10gb")] == [9.62, 9.62, 9.5, 9.5]
 
 
 def test_what_own_runs_used_bounds_the_need() -> None:

@@ -134,4 +134,4 @@ def test_of_several_types_of_a_name_the_measured_one_is_meant() -> None:
     assert (found.gpu, found.refused) == ("a100-80gb", "")
     for measured in (named, models()):
         refused = step_time(measured, asked(), "a100").refused
-        assert "a100 can be a100-40gb or a100-80gb or a100-pcie-40gb or a100-pcie-80gb, and none of these" in refused
+        assert "a100 can be a100-40gb or a100-pcie-40gb or a100-80gb or a100-pcie-80gb, and none of these" in refused

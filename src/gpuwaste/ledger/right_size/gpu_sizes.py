@@ -14,6 +14,7 @@ from gpuwaste.slurm.gpu_types import GpuType, MigSize, devices, find, mig_memory
 
 _MIG: Final = re.compile(r"(?:(.{1,64})[_.:-])?([1-7]g\.[0-9]{1,3}gb)(?:[.+]me)?", re.IGNORECASE | re.DOTALL)
 _NEAR: Final = 0.1  # of memory: drivers and data sheets differ by less, sizes of one name by more
+_ALIKE: Final = 0.15  # of f32 and bandwidth: a PCIe board of V100 or A100 is slower by less, one of H100 by more
 _GENERAL: Final = ("f32", "tf32", "f16", "bf16")
 
 
@@ -46,9 +47,10 @@ def size_of(name: str, measured_b: int | None, others: Collection[GpuType] = ())
         return None if device is None else GpuSize(name, _smaller(device.memory_b, measured_b), device)
     slices = {each.name: slice_ for each in devices() for slice_ in each.mig if slice_.name == sliced[2].lower()}
     possible = [each for each in (types_of(sliced[1]) if sliced[1] else others) if each.name in slices]
-    if len(possible) != 1:
+    whole = _one(possible)
+    if whole is None:
         return None
-    device, mig = possible[0], slices[possible[0].name]
+    device, mig = whole, slices[whole.name]
     return GpuSize(name, _smaller(mig_memory_b(device, mig), measured_b), device, mig)
 
 
@@ -85,11 +87,21 @@ def _bandwidth(size: GpuSize) -> float:
 
 
 def _only(possible: Collection[GpuType], measured_b: int | None) -> GpuType | None:
-    """Return the type that is possible, the first of those that differ by their board only."""
     if measured_b is not None:
         possible = [each for each in possible if abs(each.memory_b - measured_b) <= _NEAR * measured_b]
-    same = len({(each.family, each.memory_gib, each.processors) for each in possible}) == 1
-    return next(iter(possible)) if same else None
+    return _one(possible)
+
+
+def _one(possible: Collection[GpuType]) -> GpuType | None:
+    """Return the only type, or the first of boards that differ too little to matter: SXM and PCIe of one size."""
+    first = next(iter(possible), None)
+    return first if first is not None and all(_alike(first, each) for each in possible) else None
+
+
+def _alike(one: GpuType, other: GpuType) -> bool:
+    pairs = ((one.tflops["f32"], other.tflops["f32"]), (one.bandwidth_gb_s, other.bandwidth_gb_s))
+    near = abs(one.memory_b - other.memory_b) <= _NEAR * one.memory_b
+    return one.family == other.family and near and all(abs(a - b) <= _ALIKE * a for a, b in pairs)
 
 
 def _smaller(table_b: int, measured_b: int | None) -> int:

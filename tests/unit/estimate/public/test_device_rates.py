@@ -20,10 +20,10 @@ def test_power_limits_a_t4_and_no_v100() -> None:
 
 
 def test_the_limit_is_the_mean_of_power_and_what_users_have_published() -> None:
-    """FLOP/s for a watt times the T4's 70 W, with 4.35 TFLOP/s published: the geometric mean; each by itself else."""
+    """FLOP/s for a watt times the T4's 70 W, with 4.17 TFLOP/s published: the geometric mean; each by itself else."""
     t4 = device("t4")
-    assert f32_rates(t4, 60e9).sustained == pytest.approx((60e9 * 70 * 4.35e12) ** 0.5)
-    assert f32_rates(t4, inf).sustained == pytest.approx(4.35e12)
+    assert f32_rates(t4, 60e9).sustained == pytest.approx((60e9 * 70 * 4.17e12) ** 0.5)
+    assert f32_rates(t4, inf).sustained == pytest.approx(4.17e12)
     assert f32_rates(replace(t4, reaches={}), 1e12).sustained == inf
     assert fmean_log([1.0, 4.0, 16.0]) == pytest.approx(4.0)
 
@@ -44,9 +44,9 @@ def test_matrix_units_of_cdna() -> None:
 
 
 def test_other_types_have_the_published_rate_and_no_limit() -> None:
-    """16-bit products of the A100: 248 TFLOP/s published, of 312."""
-    found = rates_of(device("a100-40gb"), "f16", shipped())
-    assert (found.peak, found.sustained) == (248e12, inf)
+    """16-bit products of the A100 80 GB: 258.7 TFLOP/s published, of 312."""
+    found = rates_of(device("a100-80gb"), "f16", shipped())
+    assert (found.peak, found.sustained) == (258.7e12, inf)
 
 
 def test_the_share_of_the_bandwidth_by_family_or_kind_of_memory() -> None:
