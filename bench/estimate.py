@@ -3,7 +3,7 @@
 Reads 40 programs, each before and after optimization, with XLA's memory_analysis for an H100; nothing runs on a GPU.
 Then judges the step times that are shipped on NeuSight's and timm's measurements, by fits without the GPU judged.
 Prints tables, then one line of JSON. The rules of liveness were written on these programs: their errors are those of a
-fit, not of programs never seen.
+fit. --held-out has others.
 """
 
 import argparse
@@ -20,6 +20,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=Path, default=PROGRAMS, help="folder of NAME.json, NAME.{pre,opt}.hlo.gz")
+    parser.add_argument("--held-out", type=Path, help="folder of tools/xla_memory.py, programs without a rule of ours")
     parser.add_argument("--profiles", type=Path, default=PROFILES, help="folder of neusight/ and timm/")
     parser.add_argument("--seed", type=int, default=1, help="of the samples of the other methods (default: 1)")
     options = parser.parse_args()
@@ -31,6 +32,10 @@ def main() -> int:
         found["memory"] = memory["summary"]
     else:
         print(f"{options.programs}: not there; memory is not measured")
+    if options.held_out is not None:
+        for when, title in (("pre", "before"), ("opt", "optimized")):
+            found[f"held out, {title}"] = estimate_memory.held_out(options.held_out, when)
+            print(estimate_memory.held_out_text(found[f"held out, {title}"], title))
     if (options.profiles / "neusight").is_dir():
         found["public"] = estimate_public.measured(options.profiles, options.seed)
         print(estimate_public.text(found["public"]))

@@ -3,8 +3,8 @@
     PYTHON tools/xla_memory.py PLAN.jsonl FOLDER
 
 PYTHON is one with jax[cuda12] 0.10.2 (3 GB, which this project does not install); no GPU and no driver is needed. PLAN
-is plan.jsonl of `gpuwaste model calibrate --no-submit`. For each program FOLDER gets ID.json and ID.pre.hlo.gz, which
-`python -m bench estimate --held-out FOLDER` reads. About four seconds a program.
+is plan.jsonl of `gpuwaste model calibrate --no-submit`. For each program FOLDER gets ID.json, ID.pre.hlo.gz and
+ID.opt.hlo.gz, which `python -m bench estimate --held-out FOLDER` reads. About four seconds a program.
 """
 
 import gzip
@@ -43,10 +43,12 @@ def main() -> int:
     place = _place()
     for program in map(json.loads, plan.read_text(encoding="utf-8").splitlines()):
         lowered = _lowered(program, place)
-        memory = lowered.compile().memory_analysis()
+        compiled = lowered.compile()
+        memory = compiled.memory_analysis()
         sizes = {name: getattr(memory, name) for name in dir(memory) if name.endswith("in_bytes")}
-        with gzip.open(folder / f"{program['id']}.pre.hlo.gz", "wt") as file:
-            file.write(lowered.as_text(dialect="hlo"))
+        for when, text in (("pre", lowered.as_text(dialect="hlo")), ("opt", compiled.as_text())):
+            with gzip.open(folder / f"{program['id']}.{when}.hlo.gz", "wt") as file:
+                file.write(text)
         facts = {"family": program["family"], "mem": sizes}
         (folder / f"{program['id']}.json").write_text(json.dumps(facts), encoding="utf-8")
         sys.stdout.write(f"{program['id']}\n")

@@ -9,13 +9,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.cli.step_time_models import step_times
+from gpuwaste.cli.step_time_models import measured_overheads, step_times
 from gpuwaste.cli.words import listed
 from gpuwaste.core.errors import UsageError
 from gpuwaste.estimate.choices import FITS_ON_ONE, ChoiceGoal, Work, choice, chosen
 from gpuwaste.estimate.estimate_types import EstimateChoice, EstimateChoicesDocument, EstimatedProgram, StepTime
 from gpuwaste.estimate.program import Program
-from gpuwaste.estimate.program_memory import estimate_memory
+from gpuwaste.estimate.program_memory import estimate_memory, with_overhead
 from gpuwaste.estimate.several_gpus import Spread, several_gpus
 from gpuwaste.slurm.gpu_links import SiteLinks
 from gpuwaste.slurm.gpu_types import GpuType, MigSize, given_prices, one_of, types_asked
@@ -100,16 +100,17 @@ class _Compared:
         self.known.append((file, program.batch))
         if self.batches and program.batch not in self.batches:
             return False
-        memory = estimate_memory(program)
+        memory, measured = estimate_memory(program), measured_overheads(self.models_dir)
         times = step_times(program, [each.name for each in self.wanted], self.models_dir, self.options.family)
-        self.bases |= dict.fromkeys(memory.basis.split("; "))
         self.notes += [note for note in program.notes if note not in self.notes]
         for each in self.wanted:
+            on = with_overhead(memory, measured[each.name]) if each.name in measured else memory
+            self.bases |= dict.fromkeys(on.basis.split("; "))
             sizes: list[tuple[int, MigSize | None]] = [(number, None) for number in self.gpus]
             sizes += [(1, size) for size in each.mig] if self.options.mig else []
             self.rows += [
                 choice(
-                    memory,
+                    on,
                     each,
                     self._time(program, times[each.name], number),
                     gpus=number,

@@ -55,7 +55,21 @@ class OwnProgram:
 
         job = EstimatedJob(request.gpu_type or gpu_type, request.gpus, self.tie.steps, request.name, request.nodes or 1)
         times = self._time if self.program is not None else None
-        return program_estimate(self.tie, job, self.runs, memory=self.memory, times=times, history=history)
+        memory = None if self.memory is None else self._memory_on(job.gpu_type, self.memory)
+        return program_estimate(self.tie, job, self.runs, memory=memory, times=times, history=history)
+
+    def _memory_on(self, gpu_type: str, memory: "MemoryEstimate") -> "MemoryEstimate":
+        """Return the need with the context that own runs used on such a GPU, else with that of its calibration."""
+        from gpuwaste.cli.step_time_models import measured_overheads
+        from gpuwaste.estimate.hybrid import same_gpu
+        from gpuwaste.estimate.process_overhead import overhead_on, uses_of
+        from gpuwaste.estimate.program_memory import with_overhead
+
+        found = overhead_on(gpu_type, uses_of(self.runs, memory))
+        if found is None:
+            calibrated = measured_overheads(self.models_dir)
+            found = next((calibrated[name] for name in calibrated if same_gpu(name, gpu_type)), None)
+        return memory if found is None else with_overhead(memory, found)
 
     def _time(self, job: "EstimatedJob") -> "StepTime":
         from gpuwaste.cli.step_time_models import step_times

@@ -6,7 +6,7 @@ from typing import Final
 
 from gpuwaste.core.units import format_size
 from gpuwaste.estimate.hybrid import EstimatedJob, EstimatedRunTime, Times, same_gpu, spoken
-from gpuwaste.estimate.program_memory import MemoryEstimate
+from gpuwaste.estimate.program_memory import MemoryEstimate, preallocated
 from gpuwaste.jobs.program_estimate import ProgramEstimate, ProgramRun
 from gpuwaste.slurm.gpu_types import GIB, mig_memory_b, types_of
 from gpuwaste.slurm.submit.program_tie import ProgramTie
@@ -14,8 +14,6 @@ from gpuwaste.slurm.submit.program_tie import ProgramTie
 _MIG: Final = re.compile(r"(?:(.{1,60})[_.:-])?([1-7]g\.(\d{1,3})gb(?:\+me)?)", re.ASCII | re.IGNORECASE)
 _Need = tuple[int | None, int | None]
 """Lower and upper end of the bytes that a program needs; None: unknown."""
-_FLAT: Final = (0.73, 0.77)
-"""Share of a GPU's memory that JAX allocates at its start: a use in this range does not show the need."""
 
 
 def program_estimate(
@@ -106,9 +104,7 @@ def _need(memory: MemoryEstimate | None, runs: Sequence[ProgramRun]) -> tuple[_N
     seen = [
         run.gpu_mem_max_b
         for run in runs
-        if run.gpu_mem_max_b
-        and run.gpu_mem_total_b
-        and not _FLAT[0] <= run.gpu_mem_max_b / run.gpu_mem_total_b <= _FLAT[1]
+        if run.gpu_mem_max_b and not preallocated(run.gpu_mem_max_b, run.gpu_mem_total_b)
     ]
     basis = [memory.basis] if memory else []
     low, high = (memory.low_b, memory.high_b) if memory else (None, None)

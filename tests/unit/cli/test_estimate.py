@@ -23,7 +23,7 @@ def test_where_a_program_fits(program: Path, capsys: pytest.CaptureFixture[str])
     """The text has memory with its range, what it rests on, and each size of the GPU asked for."""
     assert main(["estimate", str(program), "--gpu", "h100,t4"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "80.0 KiB (52.8 KiB to 32.1 MiB) for the arrays of the program" in text
+    assert "56.0 KiB (39.2 KiB to 4.1 MiB) for the arrays of the program" in text
     assert "before compilation" in text
     assert "h100 1g.10gb 9.6 - - - fits" in text
     assert re.search(r"t4 - 14\.6 [\d.]+ [\d.]+ to [\d.]+ - fits", text)

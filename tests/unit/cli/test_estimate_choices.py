@@ -34,7 +34,7 @@ def test_the_smallest_request_is_handed_to_plan(tmp_path: Path, capsys: pytest.C
     assert document["plan"] == "gpuwaste plan -- --gres=gpu:t4:1 job.sbatch"
     assert main(["estimate", str(BATCHES), *words, "--models-dir", str(tmp_path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"\* t4 1 32 514\.1 [\d.]+ - - fits", text)
+    assert re.search(r"\* t4 1 32 513\.6 [\d.]+ - - fits", text)
     assert "time: from public FP32 measurements on this GPU type and 7 others" in text
 
 

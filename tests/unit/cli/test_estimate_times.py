@@ -42,6 +42,7 @@ def calibrated(folder: Path, gpu: str, title: str) -> Path:
         (folder / "programs" / f"{n}.hlo").write_text(HLO.format(n=n))
         record = {"id": f"p{n}", "status": "ok", "family": f"f{number % 5}", "program": f"programs/{n}.hlo"}
         lines.append({**record, "step_s": seconds(n), "gpu": title, "driver": "570.1", "framework": "jax 0.10"})
+        lines[-1]["context_b"] = (400 + number) << 20
     lines.append({**lines[0], "id": "cpu", "platform": "cpu", "gpu": ""})
     (folder / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
@@ -205,3 +206,25 @@ def test_a_broken_bundle_costs_the_time_only(
     document = json.loads(capsys.readouterr().out)
     assert document["memory_b"] > 0
     assert "l4.npz: its checksum is not the one in manifest.json" in document["refused"]
+
+
+def test_the_context_is_that_of_the_calibration(
+    calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Processes needed 400 to 459 MiB on the L4: estimates and comparisons use that there, and assume it elsewhere."""
+    models = ["--models-dir", str(tmp_path / "models")]
+    assert main(["model", "train", "--times", str(calibration), "--name", "first", *models]) == 0
+    (tmp_path / "asked.hlo").write_text(HLO.format(n=1500))
+    asked = ["estimate", str(tmp_path / "asked.hlo"), "--json", *models]
+    capsys.readouterr()
+    assert main([*asked, "--gpu", "l4"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["context_b"] == 430 << 20
+    assert document["memory_low_b"] == document["program_low_b"] + (400 << 20)
+    assert "400.0 MiB to 459.0 MiB in this site's calibration of l4" in document["basis"]
+    assert main([*asked, "--gpu", "l4,t4", "--goal", "smallest"]) == 0
+    choices = json.loads(capsys.readouterr().out)
+    need = {row["gpu"]: row["memory_b"] for row in choices["choices"]}
+    assert need["l4"] == document["memory_b"] < need["t4"]
+    assert "calibration of l4" in choices["memory_basis"]
+    assert "assumed" in choices["memory_basis"]

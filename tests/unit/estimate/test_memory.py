@@ -6,7 +6,17 @@ import msgspec
 from tests.unit.estimate.programs import PRODUCT, read_text
 
 from gpuwaste.estimate.program import Buffer, CompiledMemory, peak_b
-from gpuwaste.estimate.program_memory import ASSUMED, MemoryEstimate, estimate_memory, fits, verdict
+from gpuwaste.estimate.program_memory import (
+    ASSUMED,
+    MemoryEstimate,
+    Overhead,
+    estimate_memory,
+    fits,
+    measured_overhead,
+    preallocated,
+    verdict,
+    with_overhead,
+)
 from gpuwaste.slurm.gpu_types import GIB, device
 
 
@@ -33,7 +43,7 @@ def test_a_compilers_figure_is_taken(tmp_path: Path) -> None:
 
 
 def test_without_it_the_range_is_what_was_seen(tmp_path: Path) -> None:
-    """Liveness before compilation: the range holds what 40 programs showed, and the context is said to be assumed."""
+    """Liveness before compilation: the range holds what programs showed, and the context is said to be assumed."""
     found = estimate_memory(read_text(tmp_path, PRODUCT))
     assert found.low_b < found.memory_b < found.high_b
     assert "before compilation" in found.basis
@@ -57,3 +67,40 @@ def test_each_size_of_instance_has_its_verdict() -> None:
     verdicts = {(each.gpu, each.mig): each.verdict for each in fits(found, [device("h100")])}
     assert verdicts[("h100", "")] == verdicts[("h100", "3g.40gb")] == "fits"
     assert verdicts[("h100", "1g.10gb")] == "does not fit"
+
+
+def test_a_small_program_is_apart_from_its_process(tmp_path: Path) -> None:
+    """56 KiB of arrays: the program's own range has a few MiB, the rest of the need is the context's."""
+    found = estimate_memory(read_text(tmp_path, PRODUCT))
+    assert found.program_b == 57_344
+    assert found.program_low_b < found.program_b < found.program_high_b < 5 << 20
+    assert found.memory_b - found.program_b == ASSUMED.context_b
+    assert (found.low_b, found.high_b) == (
+        found.program_low_b + ASSUMED.low_b,
+        found.program_high_b + ASSUMED.high_b,
+    )
+
+
+def test_a_measured_context_replaces_the_assumed_one(tmp_path: Path) -> None:
+    """The program's own range stays; the basis names the measurement and no longer an assumption."""
+    found = estimate_memory(read_text(tmp_path, PRODUCT))
+    measured = with_overhead(found, measured_overhead("l4", GIB // 4, GIB // 3, GIB // 2))
+    assert measured.memory_b == found.program_b + GIB // 3
+    assert (measured.program_low_b, measured.program_high_b) == (found.program_low_b, found.program_high_b)
+    assert "calibration of l4" in measured.basis
+    assert "assumed" not in measured.basis
+
+
+def test_each_type_has_its_own_context(tmp_path: Path) -> None:
+    """A context of 30 GiB on the H100 fits there and on none of its small instances; the T4 keeps the assumed one."""
+    overheads = {"h100": Overhead(30 * GIB, 30 * GIB, 30 * GIB, "")}
+    found = fits(estimate_memory(read_text(tmp_path, PRODUCT)), [device("h100"), device("t4")], overheads)
+    verdicts = {(each.gpu, each.mig): each.verdict for each in found}
+    assert verdicts[("h100", "")] == verdicts[("t4", "")] == "fits"
+    assert verdicts[("h100", "1g.10gb")] == "does not fit"
+
+
+def test_what_jax_takes_at_its_start() -> None:
+    """75 % of the memory, or a use of an unknown share, does not show a need."""
+    assert [preallocated(used, 40) for used in (10, 30, 39)] == [False, True, False]
+    assert preallocated(10, None)

@@ -25,10 +25,12 @@ def program_of(
     building = Steps(graph)
     steps = building.build()
     names = building.names
+    if not graph.fused:
+        steps = _late_fills(steps)
     buffers = buffers_of(graph, names, steps)
     if not graph.fused:
         kept = {names[each] for each in graph.parameters} | {names[leaf] for leaf, _ in graph.outputs}
-        other = freeing_order(steps, graph.sizes, kept)
+        other = _late_fills(freeing_order(steps, graph.sizes, kept))
         other_buffers = buffers_of(graph, names, other)
         if peak_b(other_buffers) < peak_b(buffers):
             steps, buffers = other, other_buffers
@@ -65,6 +67,24 @@ def _op(graph: Graph, step: KernelStep) -> Op:
         trips=step.trips,
         shapes=tuple(graph.shapes[each] for each in arrays),
     )
+
+
+def _late_fills(steps: list[KernelStep]) -> list[KernelStep]:
+    """Return the steps with each one that reads nothing right before its first user, as a compiler orders them."""
+    begins: dict[int, int] = {}
+    first: dict[int, int] = {}
+    for place, step in enumerate(steps):
+        start = begins.setdefault(step.loop, place) if step.loop else place
+        for array in step.reads:
+            first.setdefault(array, start)
+    last = len(steps)
+    keyed = [
+        (min((first.get(array, last) for array in step.writes), default=place), 0, place)
+        if not step.reads and not step.loop
+        else (place, 1, place)
+        for place, step in enumerate(steps)
+    ]
+    return [steps[place] for _, _, place in sorted(keyed)]
 
 
 def freeing_order(steps: list[KernelStep], sizes: list[int], kept: set[int]) -> list[KernelStep]:

@@ -140,17 +140,37 @@ def _buffers(
 def _zeros(
     graph: Graph, groups: _Groups, steps: list[KernelStep], first: dict[int, int], kinds: dict[int, BufferKind]
 ) -> None:
-    """Start results that begin as zeros at the first step that stores an array of their shape."""
-    earliest: dict[tuple[int, ...], int] = {}
+    """Start results that begin as zeros where XLA makes them.
+
+    It has one array of zeros of a shape. Where elementwise work uses it too (the maximum of an activation), the kernel
+    of that work stores it; otherwise it is made with the first other one of its shape.
+    """
+    shared = _used_zeros(graph)
+    stored: dict[tuple[int, ...], int] = {}
+    made: dict[tuple[int, ...], int] = {}
     filled: set[int] = set()
     for place, step in enumerate(steps):
         for array in step.writes:
-            shape = graph.shapes[array]
-            start = earliest.setdefault(shape, place)
             group = groups.of(array)
             blank = not step.reads and step.kind == "copy" and not step.loop
             if blank:
                 filled.add(array)
             zeros = step.early or blank or step.into in filled
+            shape = graph.shapes[array]
+            before = stored.setdefault(shape, place)
+            start = place
+            if zeros:
+                start = made.setdefault(shape, before if shape in shared else place)
             if zeros and not graph.fused and kinds.get(group) != "parameter" and first.get(group) == place:
                 first[group] = start
+
+
+def _used_zeros(graph: Graph) -> set[tuple[int, ...]]:
+    """Return the shapes of zeros that elementwise work uses."""
+    return {
+        graph.shapes[each]
+        for node in graph.nodes
+        if node.role == "light" and node.kind in {"act", "elem"}
+        for each in node.inputs
+        if each in graph.zeros
+    }

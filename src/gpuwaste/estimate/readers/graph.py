@@ -52,8 +52,10 @@ class GraphNode(Operation, kw_only=True):
     """Input (by place) → bytes read of it at most, where only a part is read (slices, gathers)."""
     writes: int | None = None
     """Bytes written, if not all of the output is written (updates)."""
-    parts: int = 1
-    """Partial results that it stores, which its users add up."""
+    costly: bool = False
+    """A light node whose result is stored if more than one operation uses it."""
+    partial_b: int = 0
+    """Bytes of partial results that it stores and that are added up into the output; 0: it stores the output."""
 
 
 class Graph:
@@ -69,6 +71,8 @@ class Graph:
         """Arrays returned, and the parameter (by place) whose memory each may reuse."""
         self.same: list[tuple[int, int]] = []
         """Pairs of arrays in the same memory: a loop's initial value, and the one passed from trip to trip."""
+        self.zeros: set[int] = set()
+        """Arrays that are zero everywhere."""
         self.fused = False
         """A compiler has already decided what is stored: every node stores its result, and the order is final."""
         self.loops = 0

@@ -4,6 +4,7 @@ Results that are cheap to compute again (elementwise, moves) are not stored if o
 them: each user computes them from the stored arrays that they depend on, as XLA's and torch's fusion do.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -66,6 +67,8 @@ class Steps:
         self._returned = {self.names[leaf] for leaf, _ in graph.outputs}
         self._uses: dict[int, int] = {}
         self._reduced: dict[int, set[int]] = {}
+        self._partial: list[tuple[int, int, int]] = []
+        """Steps that store partial results: place, output, bytes."""
         self.steps: list[KernelStep] = []
 
     def build(self) -> list[KernelStep]:
@@ -81,7 +84,18 @@ class Steps:
                 self._compute(node)
             else:
                 self._store(node, self._inputs(node, [self._behind(each) for each in node.inputs]))
+        self._keep_partial()
         return self.steps
+
+    def _keep_partial(self) -> None:
+        """Set how long partial results are kept: the only step that uses them adds them up, else a kernel for that."""
+        partial = {output for _, output, _ in self._partial}
+        users = Counter(array for step in self.steps for array in step.reads if array in partial)
+        for place, output, size_b in self._partial:
+            if output in self._must or users[output] > 1:
+                self.steps[place].workspace_b += size_b
+            else:
+                self.graph.sizes[output] = size_b
 
     def _look_ahead(self) -> None:
         """Find the arrays that must be stored: results, inputs of heavy operations, arrays that cross a loop."""
@@ -143,7 +157,8 @@ class Steps:
             if each.rank > rank and not each.whole:
                 rank = each.rank
         light = _Light(sources, rank, whole=node.role == "view" and len(behind) == 1 and behind[0].whole)
-        many = len(sources) > (MAX_SOURCES if self._uses.get(output, 0) > 1 else MAX_INPUTS)
+        shared = self._uses.get(output, 0) > 1
+        many = len(sources) > (MAX_SOURCES if shared else MAX_INPUTS) or (node.costly and shared)
         # A transposed input is read in place by a matrix product; it is stored if it is returned or used by a loop.
         if (output in self._must and not (light.whole and len(sources) <= 1)) or many:
             self._store(node, sources, rank)
@@ -160,11 +175,6 @@ class Steps:
             self._light.pop(output, None)
             if node.role == "reduce" and self._along_rows(node, output):
                 self._reduced[output] = set(sources)
-        if node.parts > 1 and node.outputs:
-            if node.outputs[0] in self._must:
-                workspace_b += (node.parts - 1) * self.graph.sizes[node.outputs[0]]
-            else:
-                self.graph.sizes[node.outputs[0]] *= node.parts
         # Normalization reads its input again after reducing it: one kernel, whose result has its own memory.
         again = (
             bool(self._reduced)
@@ -174,6 +184,8 @@ class Steps:
         sizes = self.graph.sizes
         written = node.writes if node.writes is not None else sum(sizes[each] for each in node.outputs)
         into = self.names[node.inputs[node.into]] if node.into is not None and node.into < len(node.inputs) else None
+        if node.partial_b and node.outputs:
+            self._partial.append((len(self.steps), node.outputs[0], node.partial_b))
         self.steps.append(
             KernelStep(
                 kind=kind,

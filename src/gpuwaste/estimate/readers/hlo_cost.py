@@ -1,6 +1,6 @@
 """The work of an HLO instruction or a fusion: kind, role, FLOPs, and the memory that a fusion reads and writes.
 
-An instruction may be one or two (start and done), and is divided to fill the GPU. FLOPs are those of matrix products,
+An instruction may be one or two (start and done). FLOPs are those of matrix products,
 convolutions and transforms; all else is bound by memory and counted by bytes. A fusion is one node with the work of
 the instructions in it.
 """
@@ -12,9 +12,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gpuwaste.estimate.program import Dtype, Kind
+from gpuwaste.estimate.program import DTYPE_BITS, Dtype, Kind
 from gpuwaste.estimate.readers.graph import GraphNode, Role
 from gpuwaste.estimate.readers.hlo_shape import ArrayShape, leaves
+from gpuwaste.estimate.readers.hlo_split import Product
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
 
 _LIST: Final = re.compile(r"\b(\w{1,40})=\{([\d,]{0,200})\}")
@@ -40,6 +41,10 @@ _ELEMENTWISE: Final = frozenset(
      "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor", "acos", "acosh", "asin", "asinh",
      "atanh", "cosh", "sinh"}
 )  # fmt: skip
+HALF_BITS: Final = 16
+"""XLA computes a hyperbolic tangent of such elements in f32 and stores the rounded result; one of f32 is repeated."""
+ONE_INPUT: Final = frozenset({"convert", "copy", "reduce-precision"}) | _ELEMENTWISE
+"""Operations that are elementwise if they have one input."""
 _KINDS: Final[dict[str, tuple[Role, Kind]]] = {
     "dot": ("heavy", "mm"), "convolution": ("heavy", "conv"), "reduce": ("reduce", "reduce"),
     "reduce-window": ("reduce", "window"), "select-and-scatter": ("heavy", "window"), "gather": ("light", "gather"),
@@ -74,14 +79,7 @@ WHOLE: Final = -1
 """The place of everything that a start returns."""
 _AS_IT_IS: Final = frozenset({"all-reduce-start", "all-reduce-done", "send-done", "recv-done"})
 """Not in that form: the type of all-reduce-start is that of its result."""
-_TILE: Final = 32
-_MOST_TILES: Final = 832
-_SHORTEST: Final = 20
-_LEAST_INNER: Final = 80
-_PARTS: Final = ((2048, 32), (512, 16), (0, 8))  # contracted elements, parts at most
-_FEWEST: Final = 4
-_NARROW: Final = 16
-_LONG: Final = 1024
+_DIVIDED: Final = frozenset({"f32", "tf32", "f16", "bf16"})
 _RANK: Final = {kind: rank for rank, kind in enumerate(
     ("copy", "elem", "gather", "reduce", "window", "random", "scatter", "sort", "bmm", "mm",
      "conv1", "gconv", "dwconv", "conv", "other")
@@ -198,26 +196,24 @@ def ends(opcode: str) -> bool:
     return not opcode.endswith(START) and opcode not in _AS_IT_IS
 
 
-def split(flops: float, result: ArrayShape, operands: Sequence[ArrayShape]) -> tuple[int, int]:
-    """Return into how many parts XLA splits the contracted dimension of a small matrix product, and bytes of copies.
+def product_of(
+    attributes: str, operands: Sequence[ArrayShape], result: ArrayShape, bits: Sequence[int]
+) -> Product | None:
+    """Return the dimensions of a dot; None where XLA does not divide it: integers, several contracted dimensions.
 
-    A product with fewer tiles than the GPU has processors is divided into up to 32 parts, each with a partial sum;
-    where the parts are uneven, the operands are padded into copies. Observed in programs compiled for an H100. Large
-    products, where memory matters, are not split.
+    `bits` are those of the operands' elements before conversions.
     """
-    inner = int(flops / 2 / max(1, result.elements))
-    columns = result.dims[-1] if result.dims else 1
-    rows = result.elements // max(1, columns)
-    if inner < _LEAST_INNER or not result.elements or (min(rows, columns) < _NARROW and inner < _LONG):
-        return 1, 0
-    tiles = -(-columns // _TILE) * -(-rows // _TILE)
-    parts = next(parts for least, parts in _PARTS if inner >= least)
-    while parts > _FEWEST and (tiles * parts > _MOST_TILES or inner / parts < _SHORTEST):
-        parts //= 2
-    if tiles * parts > _MOST_TILES or inner / parts < _SHORTEST:
-        return 1, 0
-    padded = parts * (-(-inner // (4 * parts)) * 4)
-    return parts, sum(each.size_b for each in operands) * padded // inner if padded != inner else 0
+    dims = dict(_LIST.findall(attributes))
+    if any(dims.get(f"{side}_contracting_dims", "").count(",") for side in ("lhs", "rhs")):
+        return None
+    if len(operands) < 2 or any(each.dtype not in _DIVIDED for each in operands):  # noqa: PLR2004 - left and right
+        return None
+    left, right = operands[:2]
+    inner = _picked(left.dims, dims.get("lhs_contracting_dims", ""))
+    batch = _picked(left.dims, dims.get("lhs_batch_dims", ""))
+    each = max(1, inner * batch)
+    rows, columns = left.elements // each, right.elements // each
+    return Product(batch, rows, columns, inner, bits[0], bits[1], DTYPE_BITS[result.dtype])
 
 
 class Fusions:

@@ -1,14 +1,16 @@
 """An HLO module as a graph: calls expanded, each loop once with its trip count, fusions as one node."""
 
 import re
+from collections import Counter
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.estimate.program import Dtype, Kind
+from gpuwaste.estimate.program import DTYPE_BITS, Dtype, Kind
 from gpuwaste.estimate.readers import hlo_cost
 from gpuwaste.estimate.readers.graph import Graph, GraphNode
-from gpuwaste.estimate.readers.hlo_cost import PARTS, Fusions, role_and_kind, split, work
+from gpuwaste.estimate.readers.hlo_cost import HALF_BITS, ONE_INPUT, PARTS, Fusions, product_of, role_and_kind, work
 from gpuwaste.estimate.readers.hlo_shape import ArrayShape, Type, leaves
+from gpuwaste.estimate.readers.hlo_split import SUM_B, padded_inner, parts_of
 from gpuwaste.estimate.readers.hlo_text import Computation, Instruction, Module
 from gpuwaste.estimate.readers.hlo_trips import constant, trip_count
 
@@ -18,6 +20,7 @@ _CALLED: Final = re.compile(r"(to_apply|calls|body|condition|true_computation|fa
 _BRANCHES: Final = re.compile(r"branch_computations=\{([^}]{0,20000})\}")
 _INDEX: Final = re.compile(r"index=(\d{1,9})")
 _NUMBER: Final = re.compile(r"\d{1,9}")
+_ZERO: Final = re.compile(r"-?0(\.0*)?|false")
 _OUTPUT_ALIAS: Final = re.compile(r"output_to_operand_aliasing=\{\{[\d,]*\}: \((\d{1,6}),")
 Tree = int | tuple["Tree", ...]
 """One array, or a tuple of trees: arrays are indexes of the graph's."""
@@ -42,6 +45,9 @@ class _Expansion:
         self.graph.fused = module.scheduled
         self.arrays: list[ArrayShape] = []
         self.scalars: dict[int, int] = {}
+        self.added: set[int] = set()
+        self.bits: dict[int, int] = {}
+        """Bits of an element of the array from which elementwise operations made another."""
         self.active: list[str] = []
         self.fusions = Fusions(module)
         self.trips = 1.0
@@ -66,7 +72,15 @@ class _Expansion:
             parameter_at = self.module.aliases.get(place)
             alias = first_leaf[parameter_at] if parameter_at is not None and parameter_at < len(first_leaf) else None
             self.graph.outputs.append((leaf, alias))
+        self._without_zeros()
         return self.graph
+
+    def _without_zeros(self) -> None:
+        """Find scatters that only a sum uses: XLA scatters into the other summand, not into zeros."""
+        uses = Counter(leaf for node in self.graph.nodes for leaf in node.inputs)
+        for node in self.graph.nodes:
+            if node.early and uses[node.outputs[0]] == 1 and node.outputs[0] in self.added:
+                node.early = False
 
     def _new(self, of: Type) -> Tree:
         return self._array(of) if isinstance(of, ArrayShape) else tuple(self._new(part) for part in of)
@@ -167,6 +181,8 @@ class _Expansion:
         tree = self._new(each.type)
         number = constant(each)
         if isinstance(tree, int):
+            if _ZERO.fullmatch("".join(each.operands)):
+                self.graph.zeros.add(tree)
             if number is not None:
                 self.scalars[tree] = number
             self.graph.add(
@@ -267,6 +283,12 @@ class _Expansion:
             role, kind = role_and_kind(each.opcode, each.attributes)
             if role in {"light", "view", "alias"}:  # most nodes of a program: no work to compute
                 made = self._array(each.type)
+                if each.opcode == "broadcast" and not self.graph.zeros.isdisjoint(inputs):
+                    self.graph.zeros.add(made)
+                if each.opcode == "add":
+                    self.added.update(inputs)
+                if each.opcode in ONE_INPUT and len(inputs) == 1:
+                    self.bits[made] = self.bits.get(inputs[0], DTYPE_BITS[self.arrays[inputs[0]].dtype])
                 node = GraphNode(
                     kind,
                     each.type.dtype,
@@ -276,6 +298,7 @@ class _Expansion:
                     role=role,
                     inputs=inputs,
                     outputs=[made],
+                    costly=each.opcode == "tanh" and DTYPE_BITS[each.type.dtype] <= HALF_BITS,
                 )
                 self.graph.add(node)
                 return made
@@ -294,8 +317,8 @@ class _Expansion:
             role, kind = role_and_kind(each.opcode, each.attributes)
             flops, finer = work(each.opcode, kind, each.attributes, operands, results)
             node = GraphNode(finer, _dtype(kind, operands, results), flops=flops, role=role, inputs=inputs, outputs=[])
-            if finer == "mm" and not self.graph.fused:
-                node.parts, node.workspace_b = split(flops, results[0], operands)
+            if each.opcode == "dot" and not self.graph.fused:
+                self._divide(node, each, inputs)
             node.early = each.opcode == "select-and-scatter"
             self._parts(node, each, operands, results)
         node.outputs, node.name, node.trips, node.loop = flat(result), each.name, self.trips, self.loop
@@ -318,6 +341,19 @@ class _Expansion:
         aliased = _OUTPUT_ALIAS.search(each.attributes)
         if aliased and int(aliased[1]) < len(operands):
             node.into = int(aliased[1])
+
+    def _divide(self, node: GraphNode, each: Instruction, inputs: list[int]) -> None:
+        """Set the partial results of a product that XLA divides, and the copies of its operands that it pads."""
+        operands, result = [self.arrays[leaf] for leaf in inputs], leaves(each.type)[0]
+        bits = [self.bits.get(leaf, DTYPE_BITS[self.arrays[leaf].dtype]) for leaf in inputs]
+        product = product_of(each.attributes, operands, result, bits)
+        parts = 1 if product is None else parts_of(product)
+        if product is None or parts == 1:
+            return
+        node.partial_b = parts * result.elements * SUM_B
+        padded = padded_inner(product, parts)
+        if padded != product.inner:
+            node.workspace_b = sum(operand.size_b for operand in operands) * padded // product.inner
 
     def _unknown(self, opcode: str) -> None:
         note = f"unknown operation {opcode[:60]}"

@@ -88,3 +88,31 @@ def test_without_a_framework_the_script_says_what_to_do(script: ModuleType) -> N
     """A Python without jax and torch ends with one line that names the option."""
     with pytest.raises(SystemExit, match=r"no framework to measure with: .*--python"):
         script.load_backend("auto")
+
+
+class Pool:
+    """A framework that has taken so many bytes of the GPU."""
+
+    def __init__(self, size_b: int | None) -> None:
+        self.size_b = size_b
+
+    def pool_b(self) -> int | None:
+        return self.size_b
+
+
+@pytest.mark.parametrize(
+    ("pool_b", "state", "context"),
+    [
+        (3 << 30, {"used_mib": "3500"}, {"context_b": (3500 - 3072) << 20}),
+        (4 << 30, {"used_mib": "3500"}, {"context_b": 0}),
+        (None, {"used_mib": "3500"}, {}),
+        (3 << 30, {"used_mib": "[N/A]"}, {}),
+        (3 << 30, {}, {}),
+    ],
+)
+def test_what_a_process_needs_besides_its_arrays(
+    script: ModuleType, pool_b: int | None, state: dict[str, str], context: dict[str, int]
+) -> None:
+    """The GPU's memory in use without the framework's pool; nothing where one of the two is unknown."""
+    assert script.context(Pool(pool_b), state) == context
+    assert script.context(object(), {"used_mib": "1"}) == {}
