@@ -76,10 +76,10 @@ def test_from_a_calibration_to_a_time(calibration: Path, tmp_path: Path, capsys:
     assert document["step_s"] == pytest.approx(seconds(1500), rel=0.1)
     assert document["run_s"] == pytest.approx(1000 * document["step_s"])
     assert document["gpus"][0]["step_low_s"] <= document["step_s"] <= document["gpus"][0]["step_high_s"]
-    assert main(["estimate", str(asked), "--gpu", "l4,h100", *models]) == 0
+    assert main(["estimate", str(asked), "--gpu", "l4,l40s", *models]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "time on l4: 60 programs measured on l4" in text
-    assert re.search(r"time on h100: from public [^*]*; corrected by this site's measurements of l4", text)
+    assert re.search(r"time on l40s: from public [^*]*; corrected by this site's measurements of l4", text)
 
 
 def test_the_cheapest_request_by_measured_times(
