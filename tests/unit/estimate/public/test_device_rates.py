@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from gpuwaste.estimate.public.coefficients import shipped
-from gpuwaste.estimate.public.device_rates import f32_rates, fmean_log, memory_class, memory_family, rates_of
-from gpuwaste.slurm.gpu_rates import published_flops
+from gpuwaste.estimate.public.device_rates import f32_rates, fmean_log, rates_of
+from gpuwaste.slurm.gpu_rates import memory_class, memory_family, published_flops
 from gpuwaste.slurm.gpu_types import device, devices
 
 
