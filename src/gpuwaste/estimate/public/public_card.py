@@ -54,6 +54,8 @@ def public_card_text(card: PublicCard) -> str:
         "",
         *sources,
         "",
+        "Data sheets, and the rates of large products that users have published, have their sources in gpu_types.toml.",
+        "",
         "GPU types that were measured:",
         "",
         *measured,
