@@ -122,3 +122,5 @@ class StepTime(Struct, kw_only=True, frozen=True):
     refused: str = ""
     """Why there is none."""
     notes: tuple[str, ...] = ()
+    public: bool = False
+    """From public measurements: nothing was measured on this type at this site."""

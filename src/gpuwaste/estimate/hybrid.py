@@ -4,7 +4,8 @@ Each is measured on the past runs of the program, a run by what was known when i
 of those that had ended before, the white box by the time of its step, the history by what was recorded at submission.
 The white box never sees these runs, it is calibrated with other programs. If two were measured on at least MIN_COMMON
 equal runs, the one with the smaller mean relative error is used; else own runs take precedence over the white box, and
-that over the history.
+that over the history. A white box that rests on public measurements only comes after the history: nothing shows that
+it is better here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from gpuwaste.slurm.gpu_types import find
 
 MIN_COMMON: Final = 3
 _ORDER: Final[tuple[Estimator, ...]] = ("own runs", "white box", "history")
+_UNPROVEN: Final[tuple[Estimator, ...]] = ("own runs", "history", "white box")
 _WHITE_COVERAGE: Final = 0.9
 
 
@@ -51,6 +53,7 @@ class EstimatedRunTime:
     step_s: float | None = None
     runs: int = 0
     basis: str = ""
+    public: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def spoken(
     }
     scores = _scores(job, like, times)
     best: Estimator | None = None
-    for name in _ORDER:
+    for name in _UNPROVEN if white is not None and white.public else _ORDER:
         if answers[name] is not None and (best is None or _better(scores[name], scores[best])):
             best = name
     errors = tuple(
@@ -150,7 +153,8 @@ def _white(job: EstimatedJob, times: Times | None) -> tuple[EstimatedRunTime | N
     low_s, mid_s, high_s = (each * job.steps for each in (time.low_s, time.step_s, time.high_s))
     # No share of runs is known to be inside the range of several GPUs: it goes from full overlap to none.
     coverage = _WHITE_COVERAGE if job.gpus == 1 else None
-    return EstimatedRunTime("white box", mid_s, low_s, high_s, coverage, time.step_s, 0, time.basis), ""
+    found = EstimatedRunTime("white box", mid_s, low_s, high_s, coverage, time.step_s, 0, time.basis, time.public)
+    return found, ""
 
 
 def _place(job: EstimatedJob) -> str:

@@ -49,6 +49,19 @@ def test_without_runs_the_white_box_speaks_with_its_interval() -> None:
     assert without is HISTORY
 
 
+def test_public_measurements_come_after_the_history_unless_they_were_better_here() -> None:
+    """Nothing shows that they fit this site: they are used where the history has no answer, or both others were worse."""
+
+    def times(job: EstimatedJob) -> StepTime:
+        return StepTime(gpu=job.gpu_type, step_s=2.0, low_s=1.6, high_s=2.5, public=True)
+
+    assert spoken(JOB, [], times, HISTORY).time is HISTORY
+    worse = [run(at, 500 * at, predicted_s=9000.0) for at in range(1, 7)]
+    for found in (spoken(JOB, [], times, None).time, spoken(JOB, worse, times, HISTORY).time):
+        assert found is not None
+        assert (found.estimator, found.run_s) == ("white box", 2000)
+
+
 @pytest.mark.parametrize(
     ("job", "words"),
     [

@@ -57,6 +57,7 @@ def public_time(
         low_s=seconds * exp(-width),
         high_s=max(seconds * exp(width), work.launches * DISPATCH_S) + parts.uncovered,
         basis=basis_of(device, precision, known, corrected_by=corrected_by),
+        public=corrected_by != device.name,
     )
 
 

@@ -157,7 +157,7 @@ def _of_plans(before: Mapping[str, Any], large: Mapping[str, Any]) -> list[DemoC
             f"{part['gpus']} {part['gpu']}, {part['fits']}, run time by {part['estimator'] or 'nothing'}",
             chosen is not None
             and (part["gpus"], part["gpu"], part["fits"], part["steps"]) == (1, _GPU, "fits", STEPS)
-            and part["estimator"] == "white box",
+            and part["estimator"] in {"white box", "history"},
         ),
         DemoCheck(
             f"plan of batch size {BATCHES['large.json']:,}",
