@@ -50,7 +50,7 @@ def test_without_runs_the_white_box_speaks_with_its_interval() -> None:
 
 
 def test_public_measurements_come_after_the_history_unless_they_were_better_here() -> None:
-    """Nothing shows that they fit this site: they are used where the history has no answer, or both others were worse."""
+    """Nothing shows that they fit this site: they are used where the history has no answer or the others were worse."""
 
     def times(job: EstimatedJob) -> StepTime:
         return StepTime(gpu=job.gpu_type, step_s=2.0, low_s=1.6, high_s=2.5, public=True)
