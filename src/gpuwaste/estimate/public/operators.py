@@ -1,7 +1,7 @@
 """A program's operations as the public model computes them: matrix products, convolutions, bytes moved."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,18 +34,23 @@ class StepWork:
     """Bytes and FLOPs of kernels that only their author knows."""
     known: float = 0.0
     """The same of all others."""
+    _columns: dict[tuple[str, str], list[Floats]] = field(default_factory=dict)
+    """Rows as arrays: a program is computed for many GPU types."""
 
+    def products_of(self, dtype: str) -> tuple[Products, Floats]:
+        """Return the products in a type, and how often each runs."""
+        *columns, trips = self._arrays("products", dtype, self.products[dtype])
+        return Products(*columns), trips
 
-def products_of(rows: Iterable[Row]) -> tuple[Products, Floats]:
-    """Return products and how often each runs."""
-    *table, trips = np.array(list(rows), dtype=np.float64).T
-    return Products(*table), trips
+    def convolutions_of(self, dtype: str) -> tuple[Convolutions, Floats]:
+        """Return the convolutions in a type, and how often each runs."""
+        *columns, trips = self._arrays("convolutions", dtype, self.convolutions[dtype])
+        return Convolutions(*columns), trips
 
-
-def convolutions_of(rows: Iterable[Row]) -> tuple[Convolutions, Floats]:
-    """Return convolutions and how often each runs."""
-    *table, trips = np.array(list(rows), dtype=np.float64).T
-    return Convolutions(*table), trips
+    def _arrays(self, what: str, dtype: str, rows: list[Row]) -> list[Floats]:
+        if (what, dtype) not in self._columns:
+            self._columns[what, dtype] = list(np.array(rows, dtype=np.float64).T.copy())
+        return self._columns[what, dtype]
 
 
 def work_of(program: Program) -> StepWork:

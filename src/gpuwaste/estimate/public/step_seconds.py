@@ -6,11 +6,10 @@ from math import inf
 from typing import Final
 
 from gpuwaste.estimate.public.coefficients import Coefficients, ConvolutionShares, Part
-from gpuwaste.estimate.public.convolution_time import convolution_seconds
+from gpuwaste.estimate.public.convolution_time import Convolutions, convolution_seconds
 from gpuwaste.estimate.public.device_rates import HALF, DeviceRates, rates_of
-from gpuwaste.estimate.public.dimensions import Row
-from gpuwaste.estimate.public.operators import StepWork, convolutions_of, products_of
-from gpuwaste.estimate.public.product_time import product_seconds
+from gpuwaste.estimate.public.operators import StepWork
+from gpuwaste.estimate.public.product_time import Floats, Products, product_seconds
 from gpuwaste.slurm.gpu_types import GpuType
 
 TENSOR: Final = ConvolutionShares(direct=1.0, winograd=1.0, transforms=0.0)
@@ -35,12 +34,12 @@ class StepParts:
 def step_parts(work: StepWork, device: GpuType, known: Coefficients, *, compiled: bool) -> StepParts:
     """Return the parts of a step; `compiled`: by XLA, which multiplies f32 in TF32 where the GPU has it."""
     found = StepParts()
-    for dtype, rows in work.products.items():
+    for dtype in work.products:
         runs_as = _runs_as(dtype, device, tensor=compiled)
-        _add(found, "products", runs_as, _products(rows, runs_as, device, known))
-    for dtype, rows in work.convolutions.items():
+        _add(found, "products", runs_as, _products(work.products_of(dtype), runs_as, device, known))
+    for dtype in work.convolutions:
         runs_as = _runs_as(dtype, device, tensor=True)
-        _add(found, "convolutions", runs_as, _convolutions(rows, runs_as, device, known))
+        _add(found, "convolutions", runs_as, _convolutions(work.convolutions_of(dtype), runs_as, device, known))
     moved = rates_of(device, "f32", known).moved
     mixed = known.half.moved if HALF & (work.products.keys() | work.convolutions.keys()) else 1.0
     for kind, amount in work.moved.items():
@@ -62,14 +61,14 @@ def _runs_as(dtype: str, device: GpuType, *, tensor: bool) -> str:
     return "tf32" if dtype == "f32" and tensor and "tf32" in device.tflops else dtype
 
 
-def _products(rows: list[Row], dtype: str, device: GpuType, known: Coefficients) -> float:
-    products, trips = products_of(rows)
+def _products(of: tuple[Products, Floats], dtype: str, device: GpuType, known: Coefficients) -> float:
+    products, trips = of
     rates = _rates(device, dtype, known, known.half.products)
     return float((product_seconds(products, known.shape_of(device), rates) * trips).sum())
 
 
-def _convolutions(rows: list[Row], dtype: str, device: GpuType, known: Coefficients) -> float:
-    convolutions, trips = convolutions_of(rows)
+def _convolutions(of: tuple[Convolutions, Floats], dtype: str, device: GpuType, known: Coefficients) -> float:
+    convolutions, trips = of
     rates = _rates(device, dtype, known, known.half.convolutions)
     shares = known.convolution if dtype == "f32" else TENSOR
     seconds = convolution_seconds(convolutions, known.shape_of(device), rates, shares, winograd=dtype == "f32")
