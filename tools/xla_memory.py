@@ -67,44 +67,18 @@ def _place() -> Any:
 
 def _lowered(program: dict[str, Any], place: Any) -> Any:
     """Return a program lowered for the place, as jax_ops.prepare lowers it for the GPU that is there."""
-    import families  # noqa: PLC0415 JAX reads its environment first
     import jax  # noqa: PLC0415 JAX reads its environment first
-    import jax.numpy as jnp  # noqa: PLC0415 JAX reads its environment first
-    from jax_ops import DTYPES, JaxOps  # type: ignore[import-not-found]  # noqa: PLC0415 JAX reads its environment first
+    from jax_ops import functions_of  # type: ignore[import-not-found]  # noqa: PLC0415 JAX reads its environment first
 
-    dtype, train, sizes = DTYPES[program["precision"]], program["mode"] == "train", program["sizes"]
-    forward = families.FORWARD[program["family"]]
-    asked = families.inputs_of(program["family"], sizes, lambda batch, side, channels: (batch, side, side, channels))
-    inputs = {
-        name: jax.ShapeDtypeStruct(shape, jnp.int32 if ids else dtype, sharding=place)
-        for name, (shape, ids) in asked.items()
-    }
-    shapes: dict[str, tuple[int, ...]] = {}
+    def placed(of: Any) -> Any:
+        return jax.ShapeDtypeStruct(of.shape, of.dtype, sharding=place)
 
-    def noting(x: Any) -> Any:
-        def parameter(name: str, *shape: int) -> Any:
-            shapes[name] = shape
-            return jnp.zeros(shape, dtype)
-
-        return forward((JaxOps, parameter), x, sizes)
-
-    jax.eval_shape(noting, inputs)
-    kept = jnp.float32 if train else dtype
-    weights = {name: jax.ShapeDtypeStruct(shape, kept, sharding=place) for name, shape in shapes.items()}
-
-    def run(w: Any, x: Any) -> Any:
-        return forward((JaxOps, lambda name, *_: w[name].astype(dtype)), x, sizes)
-
-    def step(w: Any, moments: Any, x: Any) -> Any:
-        slopes = jax.grad(lambda each: (run(each, x).astype(jnp.float32) ** 2).mean())(w)
-        moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, slopes)
-        return jax.tree.map(lambda each, m: each - 1e-6 * m, w, moments), moments
-
-    return (
-        jax.jit(step, donate_argnums=(0, 1)).lower(weights, weights, inputs)
-        if train
-        else jax.jit(run).lower(weights, inputs)
-    )
+    run, step, kept, given = functions_of(program)
+    weights = {name: placed(each) for name, each in kept.items()}
+    inputs = {name: placed(each) for name, (each, _) in given.items()}
+    if program["mode"] == "train":
+        return jax.jit(step, donate_argnums=(0, 1)).lower(weights, weights, inputs)
+    return jax.jit(run).lower(weights, inputs)
 
 
 if __name__ == "__main__":

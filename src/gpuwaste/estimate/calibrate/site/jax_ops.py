@@ -153,32 +153,10 @@ def pool_b() -> int | None:
 
 def prepare(program: dict[str, Any]) -> tuple[Callable[[int], None], bytes]:
     """Return a function that runs a number of steps and waits for them, and the program's HLO text."""
-    dtype, train, sizes = DTYPES[program["precision"]], program["mode"] == "train", program["sizes"]
-    forward = families.FORWARD[program["family"]]
-    asked = families.inputs_of(program["family"], sizes, lambda batch, side, channels: (batch, side, side, channels))
-    inputs = {name: _input(shape, ids, dtype) for name, (shape, ids) in asked.items()}
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def noting(x: Any) -> Any:
-        def parameter(name: str, *shape: int) -> Any:
-            shapes[name] = shape
-            return jnp.zeros(shape, dtype)
-
-        return forward((JaxOps, parameter), x, sizes)
-
-    jax.eval_shape(noting, inputs)
-    kept = jnp.float32 if train else dtype  # training keeps its weights in f32 and casts them
-    weights = {name: jnp.asarray(np.resize(_DRAWN, shape), kept) for name, shape in shapes.items()}
-
-    def run(w: Any, x: Any) -> Any:
-        return forward((JaxOps, lambda name, *_: w[name].astype(dtype)), x, sizes)
-
-    def step(w: Any, moments: Any, x: Any) -> Any:
-        slopes = jax.grad(lambda each: (run(each, x).astype(jnp.float32) ** 2).mean())(w)
-        moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, slopes)
-        return jax.tree.map(lambda each, m: each - 1e-6 * m, w, moments), moments
-
-    if not train:
+    run, step, kept, given = functions_of(program)
+    inputs = {name: _input(each, ids) for name, (each, ids) in given.items()}
+    weights = {name: jnp.asarray(np.resize(_DRAWN, each.shape), each.dtype) for name, each in kept.items()}
+    if program["mode"] != "train":
         lowered = jax.jit(run).lower(weights, inputs)
         compiled = lowered.compile()
         return (lambda steps: _repeat(lambda: compiled(weights, inputs), steps)), _text(lowered)
@@ -194,6 +172,37 @@ def prepare(program: dict[str, Any]) -> tuple[Callable[[int], None], bytes]:
     return (lambda steps: _repeat(advance, steps)), _text(lowered)
 
 
+def functions_of(program: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], dict[str, tuple[Any, int]]]:
+    """Return the forward pass, the training step, and shapes and types of weights and inputs (with how many ids)."""
+    dtype, sizes = DTYPES[program["precision"]], program["sizes"]
+    forward = families.FORWARD[program["family"]]
+    asked = families.inputs_of(program["family"], sizes, lambda batch, side, channels: (batch, side, side, channels))
+    inputs = {
+        name: (jax.ShapeDtypeStruct(shape, jnp.int32 if ids else dtype), ids) for name, (shape, ids) in asked.items()
+    }
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def noting(x: Any) -> Any:
+        def parameter(name: str, *shape: int) -> Any:
+            shapes[name] = shape
+            return jnp.zeros(shape, dtype)
+
+        return forward((JaxOps, parameter), x, sizes)
+
+    jax.eval_shape(noting, {name: each for name, (each, _) in inputs.items()})
+    kept = jnp.float32 if program["mode"] == "train" else dtype  # training keeps its weights in f32 and casts them
+
+    def run(w: Any, x: Any) -> Any:
+        return forward((JaxOps, lambda name, *_: w[name].astype(dtype)), x, sizes)
+
+    def step(w: Any, moments: Any, x: Any) -> Any:
+        slopes = jax.grad(lambda each: (run(each, x).astype(jnp.float32) ** 2).mean())(w)
+        moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, slopes)
+        return jax.tree.map(lambda each, m: each - 1e-6 * m, w, moments), moments
+
+    return run, step, {name: jax.ShapeDtypeStruct(shape, kept) for name, shape in shapes.items()}, inputs
+
+
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether a program failed because it is too large."""
     return "RESOURCE_EXHAUSTED" in str(error) or "out of memory" in str(error).lower()
@@ -206,10 +215,10 @@ def _repeat(once: Callable[[], Any], steps: int) -> None:
     jax.block_until_ready(last)
 
 
-def _input(shape: tuple[int, ...], ids: int, dtype: Any) -> Any:
+def _input(of: Any, ids: int) -> Any:
     if ids:
-        return jnp.asarray(np.random.default_rng(2).integers(0, ids, shape), jnp.int32)
-    return jnp.asarray(np.resize(_DRAWN, shape), dtype)
+        return jnp.asarray(np.random.default_rng(2).integers(0, ids, of.shape), of.dtype)
+    return jnp.asarray(np.resize(_DRAWN, of.shape), of.dtype)
 
 
 def _text(lowered: Any) -> bytes:
