@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, exp, log
+from math import ceil, log
 from typing import Final, Literal, TypeVar
 
 import numpy as np
@@ -177,8 +177,3 @@ COMPILED: Final = 0.15
 def mean_error(judged: Iterable[JudgedStep]) -> float:
     """Return the mean absolute relative error."""
     return float(np.mean([abs(each.error) for each in judged]))
-
-
-def span(width: float) -> tuple[float, float]:
-    """Return the factors of a half width in the logarithm."""
-    return exp(-width), exp(width)
